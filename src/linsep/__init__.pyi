@@ -2,6 +2,8 @@
 
 from linsep import cluster as cluster
 from linsep.data.datasets import teacher as teacher
+from linsep.data.plane import Plane as Plane
+from linsep.data.plane import weights_from_counts as weights_from_counts
 from linsep.data.read import read as read
 from linsep.errors import NotSeparable as NotSeparable
 from linsep.figures.animation import animate as animate
@@ -25,10 +27,13 @@ from linsep.models.exchange import to_onnx as to_onnx
 from linsep.models.files import load as load
 from linsep.models.files import save as save
 from linsep.models.from_files import fit_source as fit_source
+from linsep.models.orders import HardOrder as HardOrder
+from linsep.models.orders import hardest_order as hardest_order
 from linsep.models.separation_check import SeparationCheck as SeparationCheck
+from linsep.models.steps import Step as Step
+from linsep.models.steps import steps as steps
 from linsep.pages.explorer import explore as explore
 from linsep.pages.reporting import report as report
-from linsep.problem import Plane as Plane
 from linsep.prove.bounds.audits import Audit as Audit
 from linsep.prove.bounds.audits import audit as audit
 from linsep.prove.bounds.error_bounds import ErrorBound as ErrorBound

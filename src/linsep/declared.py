@@ -73,6 +73,8 @@ class Declared(NamedTuple):
                 found += ["True", "False"]
             elif kind in (int, float):
                 found.append(self._number(kind))
+            elif get_origin(kind) is list:
+                found.append("a list of row numbers")
             elif get_origin(kind) is not Literal:
                 found.append("a callable")
         *most, last = found
@@ -122,14 +124,23 @@ def _tests(given: Declared) -> tuple[Callable[[Any], bool], ...]:
             tests.append(lambda value: value is None)
         elif get_origin(kind) is Literal:
             tests.append(partial(_among, get_args(kind)))
+        elif get_origin(kind) is list:
+            tests.append(_lists_numbers)
         else:
             known = {int: whole, float: number, bool: partial(_among, (True, False))}
             tests.append(known.get(kind, callable))
     return tuple(tests)
 
 
+def _lists_numbers(value: Any) -> bool:
+    """Say whether a value is a list of whole numbers, none of them negative."""
+    if isinstance(value, str) or not hasattr(value, "__len__"):
+        return False
+    return all(isinstance(each, Integral) and not isinstance(each, bool) and each >= 0 for each in value)
+
+
 def _among(choices: tuple[Any, ...], value: Any) -> bool:
-    return value in choices
+    return (isinstance(value, str) or not hasattr(value, "__len__")) and value in choices
 
 
 def check(model: Any) -> None:

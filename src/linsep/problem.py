@@ -107,21 +107,6 @@ def all_finite(array: Array) -> bool:
     return found.size == 0 or bool(found.item(found.argmin()))  # sooner than ``all``, which takes a call in Python
 
 
-class Plane(NamedTuple):
-    """The plane ``w·x + b = 0``; ``w`` points to its positive side.
-
-    Examples
-    --------
-    >>> from linsep import teacher
-    >>> X, y, plane = teacher(100, 2, margin=0.1, random_state=0)
-    >>> bool((y * (X @ plane.w + plane.b) >= 0.1).all())  # w has length 1
-    True
-    """
-
-    w: Floats  # (d,)
-    b: float
-
-
 class Stop(StrEnum):
     """Why a run ended; every run reports exactly one reason."""
 
@@ -133,6 +118,7 @@ class Stop(StrEnum):
     VALIDATION = "validation"  # the error on held-out rows has not improved for some passes
     NOT_SEPARABLE = "not_separable"  # it is proved that no plane separates the rows
     MARGIN_REFUTED = "margin_refuted"  # no plane has the asked margin, by the mistakes made, or any but a tiny one
+    VISITED = "visited"  # all rows of a given order have been visited
 
 
 class Pass(NamedTuple):

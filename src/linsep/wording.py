@@ -11,6 +11,7 @@ STOPPED = {
     "no_mistakes": "a full pass without a mistake, but some rows lie on the plane",
     "max_iter": "the pass budget is spent",
     "max_updates": "the update budget is spent",
+    "visited": "all rows of the given order have been visited",
     "loss_plateau": "the loss no longer improves",
     "validation": "the error on held-out rows no longer improves",
     "not_separable": "linsep proved that no plane separates the rows",

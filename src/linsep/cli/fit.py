@@ -107,7 +107,7 @@ class Chosen:
         """Name the option that needs all rows in memory, if one does."""
         if self.learner not in ONLINE:
             return f"--learner {self.learner}"
-        if getattr(model, "order", None) is not None:
+        if getattr(model, "order", None) in ("first", "worst"):
             return f"--order {model.order}"
         return "--sample-weight" if self.sample_weight else "--initial" if self.initial else ""
 

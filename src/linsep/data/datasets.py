@@ -8,28 +8,31 @@ from typing import Any
 
 import numpy as np
 
+from linsep.data.plane import Plane
 from linsep.errors import DataError, ParameterError
-from linsep.problem import Array, Floats, Plane
+from linsep.problem import Array, Floats
 
 
 def teacher(
     n: int,
     d: int,
     *,
-    margin: float = 0.1,
+    margin: float | None = None,
     radius: float = 1.0,
     offset: bool | float = False,
     flip: float = 0.0,
+    kind: str = "ball",
+    plane: Any = None,
     random_state: Any = 0,
 ) -> tuple[Floats, Array, Plane]:
-    """Draw random points in a ball, labeled by a hidden plane with a margin.
+    """Draw random points in a ball, labeled by a plane with a margin, or make points that attain the mistake bound.
 
     Parameters
     ----------
     n, d : int
         Number of points (at least 2, so that both labels occur) and of features.
     margin : float, default=0.1
-        Every point is at least this far from the plane.
+        Every point is at least this far from the plane; ``kind="basis"`` has a margin of its own.
     radius : float, default=1.0
         No point is farther than this from the origin.
     offset : bool or float, default=False
@@ -37,6 +40,12 @@ def teacher(
         that the radius allows. A number: ``b`` itself.
     flip : float, default=0.0
         Share of the labels to flip.
+    kind : {"ball", "basis"}, default="ball"
+        "ball": uniform in the ball. "basis": the unit vectors times ``radius``, again and again, with labels +1 and -1
+        in turns. Their largest margin through the origin is ``radius / √d``, so the mistake bound is d, and a
+        perceptron without offset makes exactly d mistakes in any order.
+    plane : Plane or (w, b), default=None
+        The plane that labels the points; by default one is drawn.
     random_state : int, numpy Generator or None, default=0
         Seed of the draw.
 
@@ -46,7 +55,7 @@ def teacher(
     y : ndarray of shape (n,)
         Labels -1 and +1.
     plane : Plane
-        The hidden plane ``(w, b)`` with ``‖w‖ = 1``.
+        The plane ``(w, b)`` that gave the labels: one with ``‖w‖ = 1``, or ``plane`` itself.
 
     Examples
     --------
@@ -61,12 +70,30 @@ def teacher(
         raise ParameterError("flip", flip, "between 0 and 1")
     if not (math.isfinite(radius) and radius > 0):
         raise ParameterError("radius", radius, "positive")
+    if kind not in ("ball", "basis"):
+        raise ParameterError("kind", kind, "'ball' or 'basis'")
+    rng = np.random.default_rng(random_state)
+    if kind == "basis":
+        if margin is not None or offset or plane is not None:
+            raise DataError("", "{0} has a plane and a margin of its own: leave out the others", ("kind", "basis"))
+        w = np.where(np.arange(d) % 2 == 0, 1.0, -1.0) / math.sqrt(d)
+        rows = np.arange(n) % d
+        return radius * np.eye(d)[rows], _flipped(np.where(w[rows] > 0, 1, -1), flip, rng), Plane(w, 0.0)
+    margin = 0.1 if margin is None else margin
     if not margin >= 0:
         raise ParameterError("margin", margin, "0 or more")
-    rng = np.random.default_rng(random_state)
-    w = rng.standard_normal(d)
-    w /= np.linalg.norm(w)
-    b = float(rng.uniform(-0.5, 0.5)) * (radius - margin) if offset is True else float(offset)
+    if plane is None:
+        w = rng.standard_normal(d)
+        w /= np.linalg.norm(w)
+        b = float(rng.uniform(-0.5, 0.5)) * (radius - margin) if offset is True else float(offset)
+        plane = Plane(w, b)
+    else:
+        plane = Plane(np.asarray(plane[0], dtype=np.float64), float(plane[1]))
+        if plane.w.shape != (d,) or not plane.norm > 0:
+            raise ParameterError("plane", plane, f"a plane with {d} weights that are not all 0")
+        if offset:
+            raise DataError("", "{0} has an offset of its own: leave out {1}", ("plane",), ("offset",))
+        w, b = plane.w / plane.norm, plane.b / plane.norm
     if abs(b) + margin >= radius:
         what = f"no point can lie outside the margin: |offset| + margin = {abs(b) + margin:g}, radius = {radius:g}"
         raise DataError("", what)
@@ -87,9 +114,14 @@ def teacher(
     across = np.sqrt(np.maximum(0.0, (radius - slack) ** 2 - moved**2))
     before = np.sqrt(np.maximum(np.sum(x * x, axis=1), radius**2 - t**2))
     X = x * np.minimum(1.0, across / np.where(before > 0, before, 1.0))[:, None] + moved[:, None] * w
-    turned = rng.permutation(n)[: round(flip * n)]
+    return X, _flipped(y, flip, rng), plane
+
+
+def _flipped(y: Array, flip: float, rng: np.random.Generator) -> Array:
+    """Flip a share of the labels."""
+    turned = rng.permutation(len(y))[: round(flip * len(y))]
     y[turned] = -y[turned]
-    return X, y, Plane(w, b)
+    return y
 
 
 def lessons(

@@ -14,7 +14,7 @@ import numpy as np
 from linsep.learn.averaging import WeightTracker
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import Hooks, Passes, ProofAttempt, State
-from linsep.learn.rules import MispredictionRule
+from linsep.learn.rules import MispredictionRule, StrictRule
 from linsep.learn.surveys import Survey
 from linsep.learn.weights import Weights
 from linsep.problem import Array, Problem, Run, Stop
@@ -93,12 +93,11 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Pro
             found = None
         passes.make(state)
         hooks.save(state)
-    if (
-        stop is Stop.SEPARATED
-        and isinstance(parameters.rule, MispredictionRule)
-        and not passes.evaluate(state).smallest > 0
-    ):
-        stop = Stop.NO_MISTAKES  # a row on the plane may be predicted right
+    on_plane_is_right = isinstance(parameters.rule, MispredictionRule | StrictRule)
+    if stop is Stop.SEPARATED and on_plane_is_right and not passes.evaluate(state).smallest > 0:
+        stop = Stop.NO_MISTAKES
+    if stop is Stop.VISITED and passes.evaluate(state).smallest > 0:
+        stop = Stop.SEPARATED
     hooks.save(state, ended=True)
     if found is None:
         return state.log.run(stop), None
@@ -109,14 +108,18 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Pro
 def stopped(problem: Problem, parameters: Parameters, state: State) -> Stop | None:
     """Say whether the run ends here, and why."""
     log, passes = state.log, state.log.passes
+    if parameters.max_updates == 0:
+        return Stop.MAX_UPDATES
     if not passes or log.blocks:  # before the first pass, or in the middle of one
         return None
-    if passes[-1].mistakes == 0:
+    if passes[-1].mistakes == 0 and not parameters.listed:
         return Stop.SEPARATED
     if log.against_margin > problem.allowed:
         return Stop.MARGIN_REFUTED
     if parameters.max_updates is not None and log.made >= parameters.max_updates:
         return Stop.MAX_UPDATES
+    if parameters.listed:
+        return Stop.VISITED
     if not math.isnan(passes[-1].validation_error):
         if _stalled([p.validation_error for p in passes], parameters.tol or 0.0, parameters.n_iter_no_change):
             return Stop.VALIDATION

@@ -18,8 +18,9 @@ class Parameters(NamedTuple):
     rule: Any  # when an example changes the weights, and by how much
     multi_class: str = "argmax"  # or "ovr": of more than two classes, each is a machine of its own
     shuffle: bool = False
-    order: str | None = None  # or "first", "worst"
+    order: Any = None  # "cyclic", "shuffled", "first", "worst", or the rows to visit; None: ``shuffle`` decides
     eta0: float = 1.0
+    learning_rate: str = "constant"  # or "invscaling": eta0 / √t at visit t, counted from 1
     max_iter: int = 1000
     max_updates: int | None = None
     tol: float | None = None
@@ -36,7 +37,20 @@ class Parameters(NamedTuple):
     @property
     def shuffled(self) -> bool:
         """Whether every pass visits the rows in a random order of its own."""
-        return self.order is None and self.shuffle
+        return self.shuffle if self.order is None else self._named("shuffled")
+
+    @property
+    def picks(self) -> bool:
+        """Whether every update picks its row among all, instead of passes over them."""
+        return self._named("first", "worst")
+
+    @property
+    def listed(self) -> bool:
+        """Whether the rows to visit are listed one by one."""
+        return self.order is not None and not isinstance(self.order, str)
+
+    def _named(self, *orders: str) -> bool:
+        return isinstance(self.order, str) and self.order in orders
 
     def kernel(self, machines: int) -> Kernel:
         """Return the compiled loop for this number of weight vectors."""
@@ -55,7 +69,7 @@ class Parameters(NamedTuple):
     @property
     def textbook(self) -> bool:
         """Whether the steps are those of the mistake bound."""
-        return bool(self.rule.textbook)
+        return bool(self.rule.textbook) and self.learning_rate == "constant"
 
     def allowed_mistakes(self, radius: float, steps: tuple[float, float], start: float, machines: int) -> float:
         """Return how many mistakes are possible if some plane has the target margin: Novikoff's bound, generalized.
@@ -65,7 +79,7 @@ class Parameters(NamedTuple):
         progress is made toward the plane, the second that the weights cannot grow fast. Together they bound k. A
         mistake where classes are compared moves two weight vectors: 2R² for R².
         """
-        if self.target_margin is None or not self.rule.textbook:
+        if self.target_margin is None or not self.textbook:
             return math.inf
         low, high = steps
         squared = radius**2 + self.rule.offset

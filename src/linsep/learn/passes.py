@@ -66,6 +66,7 @@ class TrainingLog:
     seconds: float = 0.0  # spent on the present pass
     spent: Floats | None = None  # mistakes that count against a target margin, by machine, if not all of them do
     settled: tuple[int, ...] = ()  # questions of a search for a proof that need not be asked again
+    visits: int = 0  # in all passes, which a falling learning rate counts
 
     @property
     def separable(self) -> bool:
@@ -109,7 +110,7 @@ class TrainingLog:
     def state(self) -> dict[str, Any]:
         """Return what is to be saved."""
         passes = np.array(self.passes, dtype=np.float64).reshape(-1, len(Pass._fields))
-        numbers = np.array([self.made, self.begun, self.blocks, 0, self.rows, *self.settled])
+        numbers = np.array([self.made, self.begun, self.blocks, self.visits, self.rows, *self.settled])
         state = {"passes": passes, "trace": self._joined(), "numbers": numbers, "loss": self.loss}
         return state | {"seconds": float(self.seconds), "spent": self.spent}
 
@@ -126,11 +127,12 @@ class TrainingLog:
         if not right:
             raise ValueError("the record of its run")
         listed: list[int] = numbers.tolist()
-        made, begun, blocks, _, rows, *settled = listed + [0] * (5 - len(listed))
+        made, begun, blocks, visits, rows, *settled = listed + [0] * (5 - len(listed))
         if sum(entry.mistakes for entry in entries) != begun or made < begun or len(trace) not in (0, made):
             raise ValueError("the mistakes of its run")
         log = cls(entries, [trace] if len(trace) else [], made=made, begun=begun, blocks=blocks, loss=loss)
         log.seconds, log.spent, log.settled, log.rows = state["seconds"], spent, tuple(settled), rows
+        log.visits = visits
         return log
 
 
@@ -142,6 +144,7 @@ class State:
     tracker: WeightTracker
     log: TrainingLog = field(default_factory=TrainingLog)
     first_pass: int = 0  # passes made before this run, for the seed of the shuffling
+    first_visit: int = 0  # rows visited before this run, for a falling learning rate
     first: Weights | None = None  # the first weights, unless zero
 
     @classmethod
@@ -249,21 +252,17 @@ class Passes:
         limit = math.inf if self.parameters.max_updates is None else self.parameters.max_updates
         if log.spent is None and self.problem.allowed < 2**62:  # all mistakes are one machine's
             limit = min(limit, math.floor(self.problem.allowed) + 1)
-        return min(limit, log.made + 1) if self.parameters.order is not None else limit
+        return min(limit, log.made + 1) if self.parameters.picks else limit
 
     def _visit(self, batch: Batch, number: int, state: State, limit: float) -> Iterator[KernelCall]:
         """Run the kernel over a batch, yielding what it found piece by piece."""
         log, weights, tracker = state.log, state.weights, state.tracker
-        data, order, loss = batch.examples, self._order(batch, number, state), log.loss
-        if self.parameters.order == "worst":
-            v = separations(data, weights.W, weights.b)[order]
-            order = order[
-                v == v.min()
-            ]  # of equals the lowest that is a mistake: on the plane a prediction may be right
-            loss[0], loss = np.maximum(0.0, -v).sum(), np.zeros(1)
-        length = piece(data.rows)
-        for start in range(0, len(order), length):
-            part = order[start : start + length]
+        data, order, loss = batch.examples, self.order(batch, number, state), log.loss
+        if self.parameters.picks and self.parameters.order == "worst":
+            order, loss[0] = self.worst(data, order, weights)
+            loss = np.zeros(1)
+        for part in self._parts(order, piece(data.rows)):
+            data = batch.examples if self.parameters.learning_rate == "constant" else self.slowed(batch, part, state)
             mistakes = np.empty(int(min(limit - log.made, len(part) * weights.machines)), dtype=np.uint64)
             rule = tracker.on_call_start(self.rule.bound(weights), weights)
             visited, k = self.kernel(data, part, rule, weights.W, weights.b, mistakes, loss)
@@ -271,10 +270,38 @@ class Passes:
                 raise FloatingPointError("a score overflowed to infinity")
             found = KernelCall(self.kernel, self.rule, data, part, visited, mistakes[:k], batch.first_row)
             tracker.on_call_end(found, weights)
+            log.visits += visited
             self._note(found, state)
             yield found
             if log.made >= limit:
                 return
+
+    def _parts(self, order: Array, length: int) -> Iterator[Array]:
+        """Yield the visits of a kernel call each; none visits a row twice, so that a mistake tells its visit."""
+        start = 0
+        while start < len(order):
+            end = min(start + length, len(order))
+            if self.parameters.listed:
+                _, firsts = np.unique(order[start:end], return_index=True)
+                again = np.setdiff1d(np.arange(end - start), firsts)
+                end = start + int(again[0]) if len(again) else end
+            yield order[start:end]
+            start = end
+
+    def worst(self, data: Examples, order: Array, weights: Weights) -> tuple[Array, float]:
+        """Return the rows with the smallest ``y s(x)``, and the loss of all.
+
+        Of equals the lowest that is a mistake is taken: on the plane a prediction may be right.
+        """
+        v = separations(data, weights.W, weights.b)[order]
+        return order[v == v.min()], float(np.maximum(0.0, -v).sum())
+
+    def slowed(self, batch: Batch, part: Array, state: State) -> Examples:
+        """Return the examples with the learning rate of each visit, eta0 / √t."""
+        step = batch.examples.step.copy()
+        first = state.first_visit + state.log.visits + 1
+        step[part] /= np.sqrt(np.arange(first, first + len(part)))
+        return batch.examples._replace(step=step)
 
     def _note(self, found: KernelCall, state: State) -> None:
         """Record the mistakes of a piece, with rows numbered as in the whole problem."""
@@ -283,9 +310,11 @@ class Passes:
             state.log.spent += np.bincount((mistakes % np.uint64(m)).astype(np.intp), minlength=m)
         state.log.note(mistakes + np.uint64(found.first_row * m))
 
-    def _order(self, batch: Batch, number: int, state: State) -> Array:
+    def order(self, batch: Batch, number: int, state: State) -> Array:
         """Return the rows of a batch in the order of the present pass, leaving out those of weight 0."""
         step = batch.examples.step
+        if self.parameters.listed:
+            return self._listed(step)
         index = np.uint32 if len(step) < 2**32 else np.uint64
         everyone = len(step) > 0 and step[step.argmin()] > 0
         order: Array = np.arange(len(step), dtype=index) if everyone else np.flatnonzero(step > 0).astype(index)
@@ -293,6 +322,14 @@ class Passes:
             seed = (self.parameters.seed, number, state.first_pass + len(state.log.passes))
             np.random.default_rng(seed).shuffle(order)
         return order
+
+    def _listed(self, step: Floats) -> Array:
+        """Return the rows that are listed one by one, leaving out those of weight 0."""
+        order = np.asarray(self.parameters.order)
+        if order.size and not 0 <= order.min() <= order.max() < len(step):
+            bad = int(order[(order < 0) | (order >= len(step))][0])
+            raise DataError("", f"{{0}} names row {bad}, but the rows are 0 to {len(step) - 1}", ("order",))
+        return order[step[order] > 0].astype(np.uint32 if len(step) < 2**32 else np.uint64)
 
     # -----------------------------------------------------------------------------------------------------------
     # Visits without learning

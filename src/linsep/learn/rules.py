@@ -101,6 +101,18 @@ class MarginRule(_Margin, Rule):
         return weight
 
 
+class StrictRule(_Margin, Rule):
+    """The perceptron by the subgradient 0 at a loss of 0: a row on the plane is no mistake."""
+
+    __slots__ = ()
+    textbook = True
+    loss, step, target = MarginRule.loss, MarginRule.step, MarginRule.target
+
+    def is_mistake(self, v, side):
+        """Say whether the example is strictly on the wrong side."""
+        return v < 0.0
+
+
 class _Misprediction(NamedTuple):
     on_plane: float  # the side predicted for a score of 0; 1.0 where classes are compared: ties have a side there
     offset: float
@@ -188,6 +200,7 @@ class AROWRule(_Arow, Rule):
 
 RULES: dict[str, type[Any]] = {
     "violation": MarginRule,
+    "strict": StrictRule,
     "prediction": MispredictionRule,
     "passive-aggressive": PassiveAggressiveRule,
     "arow": AROWRule,

@@ -51,9 +51,16 @@ PARAMETERS = {
     "fit_intercept": Parameter("Learn an offset, or a plane through the origin.", LEARNING),
     "eta0": Parameter("Learning rate.", LEARNING, above=0),
     "shuffle": Parameter("Visit the rows in a new random order in every pass.", LEARNING),
-    "order": Parameter("Make no passes: always update on the first row that is wrong, or on the worst.", LEARNING),
+    "learning_rate": Parameter(
+        "Keep the learning rate, or divide it by the square root of the visits so far.", LEARNING
+    ),
+    "order": Parameter(
+        "Order of the visits: cyclic, shuffled, or no passes: always update on the first wrong row, or the worst.",
+        LEARNING,
+        typed=Literal["cyclic", "shuffled", "first", "worst"] | None,
+    ),
     "max_iter": Parameter("Largest number of passes.", STOPPING, "PASSES", min=1),
-    "max_updates": Parameter("Largest number of updates.", STOPPING, "UPDATES", min=1),
+    "max_updates": Parameter("Largest number of updates.", STOPPING, "UPDATES", min=0),
     "tol": Parameter("Stop when the loss at the end of a pass improves by no more than this.", STOPPING, min=0),
     "n_iter_no_change": Parameter("End the run after this many passes without improvement.", STOPPING, "PASSES", min=1),
     "early_stopping": Parameter("Stop when the error on held-out rows stops improving.", STOPPING),
@@ -74,8 +81,8 @@ PARAMETERS = {
         "With more than two classes: learn all of them together (argmax), or each against the rest (ovr).", LEARNING
     ),
     "mistake": Parameter(
-        "Update on every row that is not strictly on its side (violation), or only if the predicted label is "
-        "wrong (prediction).",
+        "Update on every row that is not strictly on its side (violation), only if it is strictly on the wrong one "
+        "(strict), or only if the predicted label is wrong (prediction).",
         OWN,
     ),
     "on_plane": Parameter("Prediction for a score of exactly 0.", LEARNING, "-1|1", typed=int),
@@ -117,7 +124,8 @@ class PerceptronParameters(Constructor):
     fit_intercept: bool = True
     eta0: float = 1.0
     shuffle: bool = True
-    order: Literal["first", "worst"] | None = None
+    learning_rate: Literal["constant", "invscaling"] = "constant"
+    order: Literal["cyclic", "shuffled", "first", "worst"] | list[int] | None = None
     max_iter: int = 1000
     max_updates: int | None = None
     tol: float | None = None
@@ -128,7 +136,7 @@ class PerceptronParameters(Constructor):
     keep: Literal["last", "best", "average", "vote"] = "last"
     update_margin: float = 0.0
     multi_class: Literal["argmax", "ovr"] = "argmax"
-    mistake: Literal["violation", "prediction"] = "violation"
+    mistake: Literal["violation", "strict", "prediction"] = "violation"
     on_plane: Literal[-1, 1] = -1
     class_weight: Any = None
     warm_start: bool = False
@@ -194,6 +202,7 @@ class KernelPerceptronParameters(Constructor):
     coef0: float = 1.0
     shuffle: bool = True
     max_iter: int = 1000
+    max_updates: int | None = None
     keep: Literal["last", "average", "vote"] = "last"
     multi_class: Literal["argmax", "ovr"] = "argmax"
     on_plane: Literal[-1, 1] = -1

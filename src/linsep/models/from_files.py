@@ -128,9 +128,9 @@ def fit_source(
 def check_scale(model: Online, scale: str) -> None:
     """Refuse parameters that files cannot be learned with."""
     model._check_parameters()
-    if model.order is not None:
-        what = "{0} returns to the first row again and again: it needs an array, not files"
-        raise DataError("", what, ("order", model.order))
+    if model.order not in (None, "cyclic", "shuffled") if isinstance(model.order, str) else model.order is not None:
+        what = "{0} visits rows out of their order: it needs an array, not files"
+        raise DataError("", what, ("order", model.order if isinstance(model.order, str) else ...))
     if scale not in ("none", "unit", "standard"):
         raise ParameterError("scale", scale, "'none', 'unit' or 'standard'")
 

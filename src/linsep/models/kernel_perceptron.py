@@ -42,6 +42,8 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         Whether every pass visits the rows in a new random order, or in the order given.
     max_iter : int, default=1000
         Largest number of passes.
+    max_updates : int, default=None
+        Largest number of updates, after which the counts α are those of exactly so many mistakes.
     keep : {"last", "average", "vote"}, default="last"
         Which hypothesis to return, as for `Perceptron`.
     multi_class : {"argmax", "ovr"}, default="argmax"
@@ -66,7 +68,7 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         all visits; for "vote" those of the last hypothesis.
     classes_ : ndarray of shape (classes,)
     n_iter_, mistakes_, stop_reason_
-        Passes and mistakes made, and why the run ended: "separated" or "max_iter".
+        Passes and mistakes made, and why the run ended: "separated", "max_iter" or "max_updates".
     trace_ : ndarray of shape (mistakes,)
         The row of each mistake, in order.
     history_ : dict of ndarray
@@ -199,13 +201,22 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
             if self.shuffle:  # as Perceptron does
                 np.random.default_rng((self.record_.seed, 0, self.record_.n_passes + number)).shuffle(order)
             one_vs_rest = len(S) == 1 or self.multi_class == "ovr"
+            left = None if self.max_updates is None else self.max_updates - log.made
+            before_pass = None if left is None else S.copy()
             visits, machines = dual_pass(cache, S, own, steps, order, one_vs_rest=one_vs_rest)
+            if left is not None and before_pass is not None and len(visits) >= left:  # again, up to the last update
+                S[:] = before_pass
+                order = order[: int(visits[left - 1]) + 1 if left else 0]
+                visits, machines = dual_pass(cache, S, own, steps, order, one_vs_rest=one_vs_rest)
+                stop = Stop.MAX_UPDATES
             if not np.isfinite(S).all():
                 raise ValueError("a score overflowed to infinity: scale X down, or choose a smaller gamma or degree")
             log.note(order[visits].astype(np.uint64) * np.uint64(len(S)) + machines.astype(np.uint64))
             log.seconds = time.perf_counter() - started
             log.close(math.nan)
             before.append(visits + number * len(rows))
+            if stop is Stop.MAX_UPDATES:
+                break
             if len(visits) == 0:
                 stop = Stop.SEPARATED
                 break

@@ -9,6 +9,7 @@ import numpy as np
 
 from linsep.data.arrays import refuse_not_finite, to_rows
 from linsep.data.labels import as_examples, class_codes, labels_of
+from linsep.data.plane import Plane
 from linsep.learn.serialization import must
 from linsep.learn.surveys import Survey, scores, survey
 from linsep.learn.weights import Weights, norm
@@ -80,6 +81,14 @@ class Linear(Learner):
                     length = norm(self.coef_[c] - self.coef_[r]) or math.nan
                     distances[:, c] = np.minimum(distances[:, c], (S[:, c] - S[:, r]) / length)
         return distances
+
+    @property
+    def plane_(self) -> Plane:
+        """The plane of a model of two classes, with ``w`` on the side of the second one."""
+        self._check_fitted("coef_")
+        if len(self.coef_) > 1:
+            raise AttributeError(f"a plane separates two classes, but the model has {len(self.classes_)}: see coef_")
+        return Plane(self.coef_[0], float(self.intercept_[0]))
 
     def loss(self, X: Any, y: Any) -> float:
         """Return the perceptron loss ``Σ max(0, -y s(x))``; for more classes what the true class lacks.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from linsep.data.arrays import is_sparse, refuse_rounding
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
+from linsep.data.plane import Plane
 from linsep.errors import DataError
 from linsep.learn import driver
 from linsep.learn.averaging import WeightTracker
@@ -19,6 +22,7 @@ from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
 from linsep.learn.rules import Rule
 from linsep.learn.serialization import must
+from linsep.learn.visits import Visit, visits
 from linsep.learn.voting import Vote, new_tracker
 from linsep.learn.weights import Companion, Weights, norm
 from linsep.models.learner import Field, Learner
@@ -26,6 +30,7 @@ from linsep.models.linear import Linear
 from linsep.models.progress import advice_after, progress
 from linsep.models.proving import Prover, refutation_of, saved_proof
 from linsep.models.record import FittedRecord, Recorded
+from linsep.models.steps import Steps, best_plane
 from linsep.problem import Array, Floats, all_finite
 
 if TYPE_CHECKING:
@@ -68,6 +73,7 @@ class Online(Recorded, Linear, ABC):
     # of the perceptron alone
     eta0: float = 1.0
     order: Any = None
+    learning_rate: Any = "constant"
     target_margin: float | None = None
 
     @abstractmethod
@@ -113,6 +119,43 @@ class Online(Recorded, Linear, ABC):
         self.adopt(fitted)
         self._advise(advice_after(self))
         return self
+
+    def steps(self, X: Any, y: Any, *, plane: Any = "best", coef_init: Any = None, intercept_init: Any = None) -> Steps:
+        """Return the visits of a run on these rows, one record each; the model itself stays as it is.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+        plane : Plane, (w, b), "best" or None, default="best"
+            The plane to measure the angle to: by default that of largest margin.
+        coef_init, intercept_init : array-like, default=None
+            First weights and offsets, zero unless given.
+
+        Returns
+        -------
+        steps : Steps
+            An iterable of `Step`, with ``weights()`` and ``to_frame()``.
+        """
+        model = type(self)(**self.get_params(deep=False) | {"warm_start": False, "verbose": 0})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a run without success: what it did is the question here
+            model.fit(X, y, coef_init=coef_init, intercept_init=intercept_init)
+        X, y = model._rows_and_labels(X, y, reset=False)
+        classes, parameters = model.classes_, model._parameters(model.record_.seed)
+        codes, run = class_codes(y, classes), model.record_.runs[0].run
+
+        def again() -> Iterator[Visit]:
+            start = model._first_weights(X.shape[1], classes, coef_init, intercept_init)
+            problem = array_problem(X, codes, classes, None, parameters, start)
+            return visits(problem, parameters, State(start, WeightTracker()), run)
+
+        def known() -> Plane | None:
+            if isinstance(plane, str):
+                return best_plane(X, y, self.fit_intercept)
+            return None if plane is None else Plane(np.asarray(plane[0], dtype=np.float64), float(plane[1]))
+
+        return Steps(again, X, y, classes, len(classes) > 2 and self.multi_class != "ovr", known)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one pass over some more rows, going on from the weights there are.
@@ -163,7 +206,10 @@ class Online(Recorded, Linear, ABC):
         else:
             self._make_room_for(merged)
             record = self.record_
-            seed, state = record.seed, State(record.weights, record.tracker, first_pass=record.n_passes)
+            seed, state = (
+                record.seed,
+                State(record.weights, record.tracker, first_pass=record.n_passes, first_visit=record.rows),
+            )
         fitted = self._train(X, codes, merged, weight, self._parameters(seed, once=True), state)
         self.adopt(fitted, going_on=not fresh)
         return self

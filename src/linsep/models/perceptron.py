@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linsep.errors import DataError
-from linsep.learn.rules import MarginRule, MispredictionRule, Rule
+from linsep.learn.rules import MarginRule, MispredictionRule, Rule, StrictRule
 from linsep.models.constructors import PerceptronParameters
 from linsep.models.online import Online
 
@@ -23,14 +23,18 @@ class Perceptron(PerceptronParameters, Online):
         Learning rate. From zero weights it scales the weights and changes nothing else.
     shuffle : bool, default=True
         Whether every pass visits the rows in a new random order, or in the order given.
-    order : {None, "first", "worst"}, default=None
-        None: passes in cyclic or shuffled order, by ``shuffle``. "first": after every update start again from the
-        first row. "worst": take the row with the smallest ``y s(x)`` each time. Both make at most one update a pass,
-        and neither goes with ``multi_class="ovr"``.
+    learning_rate : {"constant", "invscaling"}, default="constant"
+        "invscaling": the learning rate of visit t, counted from 1, is ``eta0 / √t``, that of stochastic subgradient
+        descent. Then no number of mistakes bounds all runs; see the notes.
+    order : {"cyclic", "shuffled", "first", "worst"}, list of row numbers or None, default=None
+        "cyclic": every pass visits the rows as they are given. "shuffled": every pass has a random order of its own.
+        None: one of these, by ``shuffle``. "first": after every update start again from the first row. "worst": take
+        the row with the smallest ``y s(x)`` each time. Both make at most one update a pass, and neither goes with
+        ``multi_class="ovr"``. A list: visit exactly these rows, one after the other, and stop.
     max_iter : int, default=1000
         Largest number of passes.
     max_updates : int, default=None
-        Largest number of updates.
+        Largest number of updates; 0 returns the first weights.
     tol : float, default=None
         If given, stop when the loss ``Σ max(0, -y s(x))`` of the weights at the end of a pass has not gone down by
         more than this for ``n_iter_no_change`` passes; it takes one more visit to every row per pass.
@@ -52,10 +56,12 @@ class Perceptron(PerceptronParameters, Online):
         Update also when ``y s(x)`` is positive but at most this: the perceptron with margins.
     multi_class : {"argmax", "ovr"}, default="argmax"
         More than two classes: one machine that compares all classes, or one binary perceptron per class.
-    mistake : {"violation", "prediction"}, default="violation"
-        When to update: unless ``y s(x) > 0``, so that a row on the plane, or with tied classes, is a mistake; or only
-        if the predicted label is wrong, where ``on_plane`` decides on the plane, and of tied classes the first is
-        predicted. The mistake bound holds for both.
+    mistake : {"violation", "strict", "prediction"}, default="violation"
+        When to update. "violation": unless ``y s(x) > 0``, so that a row on the plane, or with tied classes, is a
+        mistake; at a loss of 0 this takes the subgradient ``-y x``. "strict": only if ``y s(x) < 0``; there it takes
+        the subgradient 0, so a run from zero weights never leaves them. "prediction": only if the predicted label is
+        wrong, where ``on_plane`` decides on the plane, and of tied classes the first is predicted. The mistake bound
+        holds for all three.
     on_plane : {-1, 1}, default=-1
         The side to predict for a point on the plane: -1 is the first class, +1 the second.
     class_weight : dict or "balanced", default=None
@@ -87,8 +93,8 @@ class Perceptron(PerceptronParameters, Online):
         Names of the features, where the rows came with names.
     stop_reason_ : str
         Why the run ended: "separated", "no_mistakes", "max_iter", "max_updates", "loss_plateau", "validation",
-        "not_separable" or "margin_refuted". "no_mistakes" is a full pass without a mistake after which some row lies
-        on the plane, as ``mistake="prediction"`` allows.
+        "not_separable", "margin_refuted" or "visited" (a list as ``order`` is done). "no_mistakes" is a full pass
+        without a mistake after which some row lies on the plane, as ``mistake="prediction"`` and "strict" allow.
     refutation_ : Refutation or None
         The proof that ended a run as "not_separable": ``rows`` of the data and exact ``multipliers``. Its
         ``check(X, y)`` checks it again.
@@ -128,6 +134,10 @@ class Perceptron(PerceptronParameters, Online):
     runs of right answers compete within a pass, and the winner is evaluated once, at its end. So it costs at most
     one more visit to all rows per pass. ``partial_fit`` has no rows to evaluate on: there the longest run decides.
 
+    With ``learning_rate="invscaling"`` the proof of the bound gives ``γ Σ η <= R √(Σ η²)``, both sums over the mistakes
+    of T visits, hence at most ``(R/γ) √(T (1 + ln T))`` of them: their share of the visits goes to 0, but no bound on
+    their number holds for all T.
+
     ``partial_fit`` counts rows and passes from its first call on: a row given twice is two rows.
 
     Examples
@@ -143,19 +153,25 @@ class Perceptron(PerceptronParameters, Online):
         """Return when an example changes the weights, and by how much."""
         if self.mistake == "prediction":
             return MispredictionRule(float(self.on_plane), float(self.fit_intercept))
+        if self.mistake == "strict":
+            return StrictRule(0.0, float(self.fit_intercept))
         return MarginRule(float(self.update_margin), float(self.fit_intercept))
 
     def _check_parameters(self) -> None:
         """Refuse, besides, parameters that contradict each other."""
         super()._check_parameters()
-        if self.keep != "last" and self.order is not None:
+        picks = isinstance(self.order, str) and self.order in ("first", "worst")
+        if self.keep != "last" and picks:
             what = "{0} needs passes over all rows, and {1} makes none"
             raise DataError("", what, ("keep", self.keep), ("order", self.order))
-        if self.order is not None and self.multi_class == "ovr":
+        if picks and self.multi_class == "ovr":
             what = (
                 "{0} picks one row for all classes together, and {1} has a machine of its own for each: leave out one"
             )
             raise DataError("", what, ("order", self.order), ("multi_class", "ovr"))
-        if self.mistake == "prediction" and self.update_margin > 0:
+        if self.mistake != "violation" and self.update_margin > 0:
             what = "{0} also updates on correctly predicted rows, which {1} excludes"
-            raise DataError("", what, ("update_margin",), ("mistake", "prediction"))
+            raise DataError("", what, ("update_margin",), ("mistake", self.mistake))
+        if self.learning_rate != "constant" and self.target_margin is not None:
+            what = "{0} is refuted by the number of mistakes, which {1} leaves without a bound"
+            raise DataError("", what, ("target_margin",), ("learning_rate", self.learning_rate))

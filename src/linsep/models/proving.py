@@ -17,7 +17,7 @@ import numpy as np
 from linsep.data.row_numbers import Dropped
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import ProofAttempt, State, TrainingLog
-from linsep.learn.rules import MispredictionRule
+from linsep.learn.rules import MispredictionRule, StrictRule
 from linsep.learn.serialization import must
 from linsep.problem import Array, Problem
 
@@ -112,9 +112,12 @@ def _useless(found: Found, asked: Asked, parameters: Parameters) -> bool:
     """Say whether a refutation means that no pass will be without a mistake.
 
     Where mistakes are wrong predictions, rows of one side may lie on the plane, so a row of the other must be among
-    those that contradict each other. With an offset there always is one: it cancels, too.
+    those that contradict each other. With an offset there always is one: it cancels, too. Where only rows strictly on
+    the wrong side are mistakes, all of them may lie on the plane.
     """
     rule = parameters.rule
+    if isinstance(rule, StrictRule):
+        return False
     if not isinstance(rule, MispredictionRule) or asked.offset:
         return True
     owns, rivals = found.owns, found.proof.rivals

@@ -27,6 +27,7 @@ from linsep.prove.notebook_tables import notebook_html
 
 _IID = "the rows were drawn independently from one distribution, and new rows come from the same"
 _UP = 1 + 1e-12  # a bound is rounded upwards
+_SUMMED = 2000  # binomial coefficients that are added one by one
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,23 +91,25 @@ class Generalization:
     Attributes
     ----------
     delta : float
-    held_out, compression, margin : ErrorBound
+    held_out, compression, margin, vc, finite_class : ErrorBound
 
     Examples
     --------
     >>> from linsep import Perceptron, generalization
     >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
     >>> [bound.name for bound in generalization(Perceptron().fit(X, y), X, y)]
-    ['held-out rows', 'compression', 'margin']
+    ['held-out rows', 'compression', 'margin', 'VC dimension', 'finite class']
     """
 
     delta: float
     held_out: ErrorBound
     compression: ErrorBound
     margin: ErrorBound
+    vc: ErrorBound
+    finite_class: ErrorBound
 
     def __iter__(self) -> Iterator[ErrorBound]:
-        return iter((self.held_out, self.compression, self.margin))
+        return iter((self.held_out, self.compression, self.margin, self.vc, self.finite_class))
 
     def __repr__(self) -> str:
         lines = "".join(f"\n  {part!r}" for part in self)
@@ -147,14 +150,18 @@ def generalization(
     Returns
     -------
     generalization : Generalization
-        ``held_out``, ``compression`` and ``margin``, each with its value, formula and assumptions.
+        ``held_out``, ``compression``, ``margin``, ``vc`` and ``finite_class``, each with its value, formula and
+        assumptions.
 
     Notes
     -----
     Held out: Clopper & Pearson (1934). Compression: Littlestone & Warmuth (1986); Shalev-Shwartz & Ben-David (2014),
     chapter 30; its premise is checked by a second run on the support rows. Margin: Mohri, Rostamizadeh & Talwalkar
     (2018), *Foundations of Machine Learning*, 2nd edition, equation 5.41 (theorem 5.9) with theorem 5.10 for planes of
-    norm 1: Rademacher complexity, for all ρ at once.
+    norm 1: Rademacher complexity, for all ρ at once. VC dimension: Blumer, Ehrenfeucht, Haussler & Warmuth (1989) where
+    all rows are right, else Anthony & Bartlett (1999), theorem 4.3. Finite class: Hoeffding (1963) and a union over the
+    planes whose weights are doubles; halfspaces themselves are infinitely many, so the bound of a lecture for finite
+    classes says nothing of them.
 
     Examples
     --------
@@ -176,6 +183,7 @@ def generalization(
         _held_out(model, X_test, y_test, delta),
         _compression(model, X, y, delta),
         _margin(model, X, y, delta, radius),
+        *_of_halfspaces(model, X, y, delta),
     )
 
 
@@ -325,3 +333,68 @@ def _margin(model: Any, X: Any, y: Any, delta: float, radius: float | None) -> E
     best = int(values.argmin())
     words = f"{words}; here n = {n}, r = {r:.4g}, ρ = {rho[best]:.4g}, of which the loss is {short[best]:.4g}"
     return ErrorBound(name, float(values[best]) * _UP, words, assumptions)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# All halfspaces at once
+
+
+def _of_halfspaces(model: Any, X: Any, y: Any, delta: float) -> tuple[ErrorBound, ErrorBound]:
+    """Return the bounds that hold for every halfspace at once, by its dimension and by the doubles that write it."""
+    vc, finite = "VC dimension", "finite class"
+    growth = (
+        "with Π = Σ C(2n, i) for i up to the VC dimension D of halfspaces: 2 log₂(4Π/δ)/n if all rows are right, "
+        "or share of wrong rows + √(8 ln(8Π/δ)/n), whichever is less"
+    )
+    count = (
+        "with H = 2^(64 D) planes whose D weights are doubles: ln(2H/δ)/n if all rows are right, or share of wrong "
+        "rows + √(ln(2H/δ)/(2n)), whichever is less"
+    )
+    plain = (_IID,)
+    written = (_IID, "the plane is one of finitely many: its weights are doubles; halfspaces are infinitely many")
+    reason = None
+    if not hasattr(model, "coef_") or getattr(model, "keep", "last") == "vote":
+        reason = "the model does not predict with a single plane"
+    elif len(model.coef_) > 1:
+        reason = "it needs two classes"
+    elif getattr(model, "scaling_", None) is not None or hasattr(model, "reading_"):
+        reason = "the columns were chosen or scaled by these rows" if _chosen(model) else None
+    if reason is not None:
+        return (
+            ErrorBound(vc, math.nan, growth, plain, reason=reason),
+            ErrorBound(finite, math.nan, count, written, reason=reason),
+        )
+    n, wrong = len(class_labels(y)), _wrong(model, X, y)
+    D = model.coef_.shape[1] + bool(model.fit_intercept)
+    with localcontext(prec=40):
+        log_growth = _log_growth(2 * n, D)
+        bits = 64 * D * Decimal(2).ln()
+        doubled = (8 * (log_growth + (8 / Decimal(delta)).ln()) / n).sqrt() + Decimal(wrong) / n
+        listed = ((bits + (2 / Decimal(delta)).ln()) / (2 * n)).sqrt() + Decimal(wrong) / n
+        if wrong == 0:
+            doubled = min(doubled, 2 * (log_growth + (4 / Decimal(delta)).ln()) / (n * Decimal(2).ln()))
+            listed = min(listed, (bits + (2 / Decimal(delta)).ln()) / n)
+        here = f"; here n = {n}, D = {D}, {wrong} rows wrong"
+        return (
+            ErrorBound(vc, upwards(doubled), growth + here, plain),
+            ErrorBound(finite, upwards(listed), count + here, written),
+        )
+
+
+def _log_growth(m: int, D: int) -> Decimal:
+    """Return the logarithm of the most ways in which halfspaces of VC dimension D can label m points (Sauer 1972)."""
+    if m <= D:
+        return m * Decimal(2).ln()
+    if D > _SUMMED:
+        return D * (Decimal(1).exp() * m / D).ln()  # an upper bound
+    total = term = 1
+    for i in range(D):
+        term = term * (m - i) // (i + 1)
+        total += term
+    return Decimal(total).ln()
+
+
+def _chosen(model: Any) -> bool:
+    """Say whether the features themselves depend on the rows: their scale, or words that are columns."""
+    layout = getattr(model, "reading_", {})
+    return getattr(model, "scaling_", None) is not None or bool(layout.get("levels"))

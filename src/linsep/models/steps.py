@@ -1,0 +1,201 @@
+"""A run one visit at a time: what the student does on paper, made by the loops that train."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linsep.data.plane import Plane
+from linsep.errors import NotSeparable
+from linsep.learn.visits import Visit
+from linsep.problem import Array, Floats
+
+_SHOWN = 12  # visits that a repr has
+
+
+class Step(NamedTuple):
+    """One visit to a row.
+
+    Attributes
+    ----------
+    visit : int
+        Its number, from 1.
+    passed : int
+        The number of its pass, from 1.
+    row : int
+        The row of the data, from 0.
+    label
+        Its label.
+    score : float or ndarray of shape (classes,)
+        ``w·x + b`` with the weights before.
+    mistake : bool
+        Whether the weights changed.
+    w, b
+        Weights and offset before; for more than two classes a row and a number for each class.
+    w_after, b_after
+        Those after.
+    rival
+        The class that the weights moved away from, where more than two are compared; None without a mistake.
+    cosine : float
+        Cosine of the angle between the weights after it and those of a plane, offsets included; NaN without one.
+    """
+
+    visit: int
+    passed: int
+    row: int
+    label: Any
+    score: Any
+    mistake: bool
+    w: Floats
+    b: Any
+    w_after: Floats
+    b_after: Any
+    rival: Any
+    cosine: float
+
+
+class Steps:
+    """The visits of a run, one after the other; iterate over it as often as you like.
+
+    Examples
+    --------
+    >>> from linsep import steps
+    >>> run = steps([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False, shuffle=False)
+    >>> [(step.row, step.score, step.mistake) for step in run][:3]
+    [(0, 0.0, True), (1, 0.0, True), (2, 1.0, False)]
+    >>> run.weights()
+    array([[0., 0.],
+           [1., 0.],
+           [1., 1.]])
+    """
+
+    def __init__(
+        self,
+        visits: Callable[[], Iterator[Visit]],
+        X: Any,
+        labels: Array,
+        classes: Array,
+        compared: bool,
+        plane: Callable[[], Plane | None],
+    ) -> None:
+        self._visits, self._X, self._labels, self._classes = visits, X, labels, classes
+        self._compared, self._plane = compared, plane
+
+    def __iter__(self) -> Iterator[Step]:
+        plane = self._plane()
+        u = None if plane is None else np.append(plane.w, plane.b)
+        for number, visit in enumerate(self._visits(), 1):
+            x = self._X[[visit.row]]
+            x = x.toarray()[0] if hasattr(x, "toarray") else x[0]
+            S = visit.before.W @ x + visit.before.b
+            one = len(S) == 1
+            v = np.append(visit.after.W[0], visit.after.b[0])
+            length = 0.0 if u is None else float(np.linalg.norm(u) * np.linalg.norm(v))
+            rival = self._classes[visit.mistakes[0]] if self._compared and len(visit.mistakes) else None
+            yield Step(
+                number,
+                visit.passed + 1,
+                visit.row,
+                _plain(self._labels[visit.row]),
+                float(S[0]) if one else S,
+                len(visit.mistakes) > 0,
+                visit.before.W[0] if one else visit.before.W,
+                float(visit.before.b[0]) if one else visit.before.b,
+                visit.after.W[0] if one else visit.after.W,
+                float(visit.after.b[0]) if one else visit.after.b,
+                None if rival is None else _plain(rival),
+                math.nan if length == 0 or u is None else float(u @ v) / length,
+            )
+
+    def weights(self) -> Floats:
+        """Return the weights ``w_k`` after k mistakes, for every k from 0: shape (mistakes + 1, d), or with classes."""
+        found = []
+        for step in self:
+            if not found:
+                found.append(step.w)
+            if step.mistake:
+                found.append(step.w_after)
+        return np.array(found)
+
+    def to_frame(self) -> Any:
+        """Return the visits as a pandas frame."""
+        import pandas as pd
+
+        return pd.DataFrame([step._asdict() for step in self], columns=Step._fields)
+
+    def __repr__(self) -> str:
+        shown = list(islice(self, _SHOWN + 1))
+        lines = [("visit", "pass", "row", "label", "score", "mistake", "w after", "b after")]
+        lines += [
+            (
+                str(step.visit), str(step.passed), str(step.row), str(step.label), _short(step.score),
+                "yes" if step.mistake else "", _short(step.w_after), _short(step.b_after),
+            )
+            for step in shown[:_SHOWN]
+        ]  # fmt: skip
+        widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+        text = "\n".join(
+            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
+        )
+        return text + ("\n..." if len(shown) > _SHOWN else "")
+
+
+def _plain(label: Any) -> Any:
+    """Return a label as Python has it."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _short(value: Any) -> str:
+    """Return numbers in few digits, on one line."""
+    if isinstance(value, np.ndarray):
+        return " ".join(np.array2string(value, precision=4, separator=", ").split())
+    return f"{value:.4g}"
+
+
+def best_plane(X: Any, y: Array, fit_intercept: bool) -> Plane | None:
+    """Return the plane of largest margin, None if none separates the rows or there are more than two classes."""
+    from linsep.prove.bounds.margins import largest_margin
+
+    if len(set(y.tolist())) != 2:
+        return None
+    try:
+        found = largest_margin(X, y, form="augmented" if fit_intercept else "origin")
+    except NotSeparable:
+        return None
+    return Plane(np.asarray(found.w, dtype=np.float64), float(found.b))
+
+
+def steps(X: Any, y: Any, *, plane: Any = "best", **parameters: Any) -> Steps:
+    """Return the visits of a perceptron's run, one record each.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+    y : array-like of shape (n,)
+    plane : Plane, (w, b), "best" or None, default="best"
+        The plane to measure the angle to: by default that of largest margin.
+    **parameters
+        Those of `Perceptron`.
+
+    Returns
+    -------
+    steps : Steps
+        An iterable of `Step`, with ``weights()`` and ``to_frame()``.
+
+    Examples
+    --------
+    >>> from linsep import steps
+    >>> steps([[2, 0], [-1, 1]], ["yes", "no"], fit_intercept=False, shuffle=False)
+    visit  pass  row  label  score  mistake  w after  b after
+        1     1    0    yes      0      yes  [2. 0.]        0
+        2     1    1     no     -2           [2. 0.]        0
+        3     2    0    yes      4           [2. 0.]        0
+        4     2    1     no     -2           [2. 0.]        0
+    """
+    from linsep.models.estimators import Perceptron  # scikit-learn's checks
+
+    return Perceptron(**parameters).steps(X, y, plane=plane)
