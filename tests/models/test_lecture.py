@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -78,8 +79,8 @@ def test_visits_lead_to_the_model(order, classes):
         X, y = rng.normal(size=(20, 3)), rng.integers(0, classes, 20)
         model = Perceptron(order=order, max_iter=5, max_updates=kept, prove=False)
         made = list(model.steps(X, y))
-        with np.testing.suppress_warnings() as quiet:
-            quiet.filter(UserWarning)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             model.fit(X, y)
         last = made[-1]
         assert np.array_equal(np.atleast_2d(last.w_after), model.coef_)
@@ -152,7 +153,9 @@ def test_no_updates_are_the_first_weights():
     for k in range(5):
         exact = Perceptron(shuffle=False, max_updates=k, fit_intercept=False, prove=False)
         X, y, _ = teacher(40, 2, margin=0.01)
-        counts = exact.fit(X, y).mistake_counts_ if k < 4 else exact.set_params(max_updates=4).fit(X, y).mistake_counts_
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it did not end
+            counts = exact.fit(X, y).mistake_counts_
         assert counts.sum() == k
         dual = KernelPerceptron("linear", shuffle=False, max_updates=k)
         assert np.array_equal(dual.fit(X, y).mistake_counts_, counts)
@@ -252,14 +255,14 @@ def test_counts_are_weights():
 
 def test_bounds_of_all_halfspaces_hold():
     """The VC bound and that of finite classes beside their formulas; vacuous on few rows, and never below the error."""
-    for n, wanted in ((50, True), (200_000, False)):
+    for n, wanted in ((20, True), (200_000, False)):
         X, y, plane = teacher(n, 2, margin=0.01, random_state=1)
         found = generalization(Perceptron(shuffle=False).fit(X, y), X, y)
         growth = sum(math.comb(2 * n, i) for i in range(4))
         assert found.vc.value == pytest.approx(
             min(2 * math.log2(4 * growth / 0.05) / n, math.sqrt(8 * math.log(8 * growth / 0.05) / n))
         )
-        assert found.finite_class.value == pytest.approx((192 * math.log(2) + math.log(40)) / n) or n == 50
+        assert found.finite_class.value == pytest.approx((192 * math.log(2) + math.log(40)) / n) or n == 20
         assert found.vc.vacuous == wanted
         assert "infinitely many" in found.finite_class.assumptions[1]
         new, labels, _ = teacher(20_000, 2, margin=0.01, plane=plane, random_state=9)

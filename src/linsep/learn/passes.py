@@ -329,7 +329,8 @@ class Passes:
         if order.size and not 0 <= order.min() <= order.max() < len(step):
             bad = int(order[(order < 0) | (order >= len(step))][0])
             raise DataError("", f"{{0}} names row {bad}, but the rows are 0 to {len(step) - 1}", ("order",))
-        return order[step[order] > 0].astype(np.uint32 if len(step) < 2**32 else np.uint64)
+        order = order[step[order] > 0]
+        return np.asarray(order, dtype=np.uint32 if len(step) < 2**32 else np.uint64)
 
     # -----------------------------------------------------------------------------------------------------------
     # Visits without learning

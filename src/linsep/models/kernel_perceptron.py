@@ -43,7 +43,7 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
     max_iter : int, default=1000
         Largest number of passes.
     max_updates : int, default=None
-        Largest number of updates, after which the counts α are those of exactly so many mistakes.
+        Largest number of updates; the counts α are then those of exactly this number of mistakes.
     keep : {"last", "average", "vote"}, default="last"
         Which hypothesis to return, as for `Perceptron`.
     multi_class : {"argmax", "ovr"}, default="argmax"

@@ -111,7 +111,7 @@ def hardest_order(
 
 def _one_order(Z: Floats, toward: Floats, weight: float, clock: Clock) -> Array:
     """Return mistakes until no row is one; none if the clock ends that."""
-    w, order = np.zeros(Z.shape[1]), []
+    w, order = np.zeros(Z.shape[1]), list[int]()
     longest = float(np.linalg.norm(Z, axis=1).max())
     while True:
         leads = Z @ w

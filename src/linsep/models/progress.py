@@ -57,7 +57,7 @@ def advice_after(model: Any, command: bool = False) -> str:
         radius = math.hypot(model.radius_, float(model.fit_intercept))
         text = tiny_margin_words(bound, radius, average if model.keep != "average" else "", further)
         return f"{text[0].upper()}{text[1:]}" if command else text
-    if wrong < 0 or stop is Stop.SEPARATED:
+    if wrong < 0 or stop is Stop.SEPARATED or not run.passes:
         return ""
     if stop in (Stop.MAX_ITER, Stop.MAX_UPDATES):
         if wrong == 0 and not hasattr(model, "update_margin"):

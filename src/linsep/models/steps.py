@@ -113,7 +113,7 @@ class Steps:
 
     def weights(self) -> Floats:
         """Return the weights ``w_k`` after k mistakes, for every k from 0: shape (mistakes + 1, d), or with classes."""
-        found = []
+        found: list[Floats] = []
         for step in self:
             if not found:
                 found.append(step.w)

@@ -125,14 +125,14 @@ def telling_columns(
 
 
 def _ruled_out(values: Array, y: Array, counts: Array, expected: float) -> bool:
-    """Say whether a sample has so many rows on the wrong side of every threshold that not few of all rows are."""
+    """Say whether a sample shows that more than few rows are on the wrong side of every threshold."""
     if len(counts) > 2:
         return _best(values, y, counts)[0] > 0
     first = np.cumsum(y[np.argsort(values)] == 0)  # thresholds between equal values only make it more cautious
     away = 2 * first - np.arange(1, len(y) + 1)  # rows of the first class at or below, less those of the second
     zeros = int(first[-1])
     fewest = min(zeros - int(away.max()), len(y) - zeros + int(away.min()))
-    return fewest > expected + 4 * np.sqrt(expected) + 4
+    return bool(fewest > expected + 4 * np.sqrt(expected) + 4)
 
 
 def class_numbers(y: Any, classes: Sequence[Any]) -> Array:
