@@ -136,9 +136,7 @@ def _lists_numbers(value: Any) -> bool:
     """Say whether a value is a list of whole numbers, none of them negative."""
     if isinstance(value, str) or not hasattr(value, "__len__"):
         return False
-    return all(
-        isinstance(each, Integral) and each is not True and each is not False and int(each) >= 0 for each in value
-    )
+    return all(isinstance(each, Integral) and int(each) >= 0 for each in value)
 
 
 def _among(choices: tuple[Any, ...], value: Any) -> bool:
