@@ -109,7 +109,7 @@ def test_mistakes_of_prediction_from_files_and_with_every_hypothesis(tmp_path, m
 
 
 def test_prediction_and_update_margin_exclude_each_other():
-    with pytest.raises(ValueError, match="mistake must be 'violation' or 'prediction', got 'both'"):
+    with pytest.raises(ValueError, match="mistake must be 'violation', 'strict' or 'prediction', got 'both'"):
         Perceptron(mistake="both").fit(*noise())
     with pytest.raises(ValueError, match="update_margin also updates"):
         Perceptron(mistake="prediction", update_margin=0.1).fit(*noise())
