@@ -21,7 +21,8 @@ _EXACT = 2**53  # floats hold integers up to here
 
 def script() -> str:
     """Return the checker as one constant, ``linsepChecker``, with its functions."""
-    return f"{bundle('checker/panel.js')}const linsepChecker = {{ ...checker_check, ...checker_panel }};\n"
+    parts = ", ".join(f"...checker_{name}" for name in ("document", "table", "check", "panel"))
+    return f"const linsepChecker = (() => {{\n{bundle('checker/panel.js')}return {{ {parts} }};\n}})();\n"
 
 
 def proof_of(verdict: Any, X: Any, y: Any, reading: dict[str, Any] | None = None) -> str | None:

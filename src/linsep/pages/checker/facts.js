@@ -1,6 +1,6 @@
 // What several checks share: the time they may take, the hash of a table, and exact linear algebra.
 
-import { Fails, Malformed, gcd, hex, nearest, sha256, utf8 } from "./exact.js";
+import { Fails, Malformed, fraction, gcd, hex, nearest, sha256, utf8, whole } from "./exact.js";
 import { labelText } from "./document.js";
 
 const PRIMES = [67_108_859, 67_108_837, 67_108_819]; // products of two remainders stay below 2^53

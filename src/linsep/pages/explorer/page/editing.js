@@ -26,7 +26,7 @@ export function editing(page) {
     const { run, theory, test, flipped, settings } = state.shown ?? {}, there = {
       w: run, u: theory?.drawn || theory?.rest, band: theory?.drawn && state.shown.linear, "ring support": theory?.drawn, "ring now": run, size: run, kept: run && settings.keep !== "last",
       fewest: theory?.fewest?.w, cross: theory?.fewest?.rows.length, "ring refuting": theory?.verdict.core, weak: theory?.verdict.kind === "quasi" && run.machines === 1,
-      hollow: test?.some(Boolean), flipped: flipped?.some(Boolean), hand: state.tool === "plane", step: state.vectors && !part.vectors.hidden,
+      hollow: test?.some(Boolean), flipped: flipped?.some(Boolean), hand: state.tool === "plane", delta: state.vectors && !part.vectors.hidden,
     };
     const text = (kind, label) => (kind === "w" && page.outside?.() ? "this w (outside this view)" : label);
     part.legend.replaceChildren(...MARKS.filter(([kind]) => there[kind]).map(([kind, label, what]) => html("span", { class: kind, title: what }, html("i"), text(kind, label))));

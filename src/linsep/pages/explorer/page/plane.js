@@ -259,7 +259,7 @@ export function plane(page) {
       if (fewest.w) wanted.push(["path", { d: linear ? lines(drawnPlanes(fewest.w)) : curved(flat(fewest.w)).line, class: "fewest", "data-part": "fewest-plane" }]);
       for (const i of fewest.rows.filter((row) => row < state.rows.length)) {
         const [x, y] = place(i), [px, py] = [scale.X(x), scale.Y(y)];
-        wanted.push(["path", { d: `M${px - 9},${py - 9}L${px + 9},${py + 9}M${px - 9},${py + 9}L${px + 9},${py - 9}`, class: "suspect" }]);
+        wanted.push(["path", { d: `M${px - 12},${py - 12}L${px + 12},${py + 12}M${px - 12},${py + 12}L${px + 12},${py - 12}`, class: "suspect" }]);
       }
     }
     draw(layer.links, wanted);
@@ -328,7 +328,7 @@ export function plane(page) {
       return;
     }
     const [a, b] = planes[0];
-    draw(layer.plane, Math.hypot(a, b) ? [["path", { d: cut(planes[0]), class: "w", "data-part": "plane" }], ...normal(planes[0], "arrow", "head", state.vectors ? "" : "w")] : []);
+    draw(layer.plane, Math.hypot(a, b) ? [["path", { d: cut(planes[0]), class: "w", "data-part": "plane" }], ...(state.vectors ? [] : normal(planes[0], "arrow", "head", "w"))] : []);
   }
   // An arrow from the middle of a plane to its positive side.
   function normal([a, b, c], line, head, text) {
@@ -346,7 +346,7 @@ export function plane(page) {
     const [p, q] = [from, to].map(([x, y]) => [scale.X(x), scale.Y(y)]), long = Math.hypot(q[0] - p[0], q[1] - p[1]);
     if (long < 1) return [];
     const [dx, dy] = [(q[0] - p[0]) / long, (q[1] - p[1]) / long];
-    return [["path", { class: `vector ${kind}`, d: `M${p}L${q[0] - dx * 6},${q[1] - dy * 6}` }], ["path", { class: `vector-head ${kind}`, d: tipAt(...q, dx, dy) }], ["text", { x: q[0] + dx * 10 + 4, y: q[1] + dy * 10 + 4, class: kind }, text]];
+    return [["path", { class: `vector ${kind}`, d: `M${p}L${q[0] - dx * 6},${q[1] - dy * 6}` }], ["path", { class: `vector-head ${kind}`, d: tipAt(...q, dx, dy) }], ["text", kind === "step" ? { x: (p[0] + q[0]) / 2 - dy * 12, y: (p[1] + q[1]) / 2 + dx * 12 + 4, class: kind, "text-anchor": dy > 0 ? "end" : "start" } : { x: q[0] + dx * 10, y: q[1] + dy * 10 + 4, class: kind, "text-anchor": dx < -0.3 ? "end" : "start" }, text]];
   }
   // w before the last mistake, η y x at its tip, and their sum, all from the origin of the two columns.
   function vectors() {

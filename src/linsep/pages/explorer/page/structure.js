@@ -45,7 +45,7 @@ export const MARKS = [ // class of the sign in the legend, name, what it is
   ["hollow", "held out", "points that are not learned from"],
   ["flipped", "noise", "points whose label the noise has changed"],
   ["hand", "your plane", "the plane that you drag"],
-  ["step", "η y x", "what a mistake adds to w, in its true length (Vectors)"],
+  ["delta", "η y x", "what a mistake adds to w, in its true length (Vectors)"],
 ];
 const SPEEDS = [1, 2, 5, 15, 60];
 
@@ -133,13 +133,13 @@ export function build(page) {
       named("moment", html("output", { class: "moment", "aria-live": "off", "data-part": "moment" }, "–")));
     part.speed.value = state.speed;
     const lines = [0, 1, 2, 3].map((i) => named(`step${i}`, html("p", {}, "\u00a0")));
-    const step = named("update", html("section", { class: "card step", "aria-label": "This step", "aria-live": "polite", "data-part": "step" }, ...lines));
+    const step = named("update", html("section", { class: "card stepping", "aria-label": "This step", "aria-live": "polite", "data-part": "step" }, ...lines));
     return html("section", { class: "board", "aria-label": "The plane" }, tools,
-      html("div", { class: "frame" }, html("div", { class: "pictures" }, picture("back"), plot, picture("front"),
+      html("div", { class: "pictures" }, picture("back"), plot, picture("front"),
         named("tip", html("div", { class: "tip", role: "status", hidden: true, "data-part": "tip" })),
         html("div", { class: "corner" }, undo, redo, vectors, fit)),
-        named("legend", html("div", { class: "legend", "aria-hidden": "true" })),
-        named("hand", html("p", { class: "hand", hidden: true, "aria-live": "polite", "data-part": "hand" })), named("hint", html("p", { class: "hint" }))),
+      named("legend", html("div", { class: "legend", "aria-hidden": "true" })),
+      named("hand", html("p", { class: "hand", hidden: true, "aria-live": "polite", "data-part": "hand" })), named("hint", html("p", { class: "hint" })),
       transport, step);
   }
 
@@ -179,7 +179,7 @@ export function build(page) {
     const weights = named("weightsBox", html("section", { class: "card weights", "aria-label": "Weight space", "data-part": "weights" },
       html("h2", {}, "Weight space ", named("slice", html("span", { class: "small" }))),
       named("weights", svg("svg", { role: "img", "aria-label": "The weights and the cone of right ones" })),
-      html("p", { class: "small" }, html("span", { class: "ink-u" }, "green"), ": weights that are right about every point (the version space); each point is a line that halves the space; the path is that of w, ",
+      html("p", { class: "small" }, html("span", { class: "ink-u" }, "green"), ": weights that are right about every point (the version space); each point is a line that halves the space; the path is that of w; ",
         html("span", { class: "ink-step" }, "the last step"), " is η y x in its true length.")));
     const proof = named("proof", html("section", { class: "card proof", "aria-label": "The proof", "data-part": "proof" }));
     const check = named("check", html("section", { class: "card check", "aria-label": "Check of the proof", "data-part": "check", hidden: true }));

@@ -49,7 +49,6 @@ export function weighing(page) {
     part.weightsBox.hidden = !directions;
     if (!directions) { seen = null; return; }
     if (seen?.run !== run || seen.width !== part.weights.clientWidth) { seen = frame(run, directions); drawGrid(); }
-    put(part.slice, directions.said);
     const w = run.weightsAt(state.k), { X, Y, corners } = seen, at = ([x, y]) => `${X(x).toFixed(1)},${Y(y).toFixed(1)}`;
     const visited = state.by === "visit" ? run.visits[state.at - 1] : run.trace[state.k - 1];
     let cone = corners, lines = "", current = "";
@@ -72,6 +71,8 @@ export function weighing(page) {
       arrows.push(...arrow([0, 0], before, "before", ""), ...arrow(before, [before[0] + dx, before[1] + dy], "step", run.eta === 1 ? "y x" : "η y x"));
     }
     draw(layer.arrows, [...arrows, ...arrow([0, 0], now, "now", "w"), ["circle", { cx: X(now[0]), cy: Y(now[1]), r: 4, class: "dot" }]]);
+    const empty = cone.length > 2 ? "" : directions.said ? "in it no weights are right about every point" : "no weights in the picture are right about every point";
+    put(part.slice, [directions.said, empty].filter(Boolean).join("; "));
     part.weightsBox.dataset.cone = cone.length > 2 ? "there" : "empty";
   }
   function arrow(from, to, kind, text) {
