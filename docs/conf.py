@@ -15,6 +15,8 @@ sys.path.insert(0, str(HERE))
 import imports  # noqa: E402
 import linsep  # noqa: E402
 
+linsep.explore().save(HERE / "explorer.html")
+
 project = "linsep"
 copyright = "the linsep developers, BSD-3-Clause"  # noqa: A001
 version = release = linsep.__version__
@@ -42,6 +44,7 @@ smartquotes = False  # options keep their two dashes, and JSON its quotes
 html_theme = "furo"
 html_title = "linsep"
 html_static_path = ["pages.css"]
+html_extra_path = ["explorer.html"]  # the page of linsep explore, as it is
 html_css_files = ["pages.css"]
 html_show_sphinx = False
 html_copy_source = False

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import linsep
-from linsep import Perceptron, audit, fewest_errors, report, separate, teacher
+from linsep import Perceptron, audit, explore, fewest_errors, report, separate, teacher
 from linsep.clock import Clock
-from linsep.pages.explorer import share
 from linsep.pages.reporting.words import SEVERAL, VERDICTS
 from linsep.prove.verdicts.tied_classes import tied_classes
 from oracles import inequalities, kind
@@ -37,7 +36,7 @@ def test_a_mistake_may_lower_the_cosine_but_never_the_progress(seed):
 
 def test_nothing_says_that_every_mistake_turns_the_weights_toward_the_plane():
     X, y, _ = teacher(60, 2, margin=0.1, random_state=1)
-    for text in (report(X, y, time_limit=5), share.module(), (DOCS / "tutorial.md").read_text()):
+    for text in (report(X, y, time_limit=5), explore().html, (DOCS / "tutorial.md").read_text()):
         text = " ".join(str(text).split())
         assert "turns the weights toward" not in text
         assert "w turns toward u" not in text

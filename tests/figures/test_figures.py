@@ -3,6 +3,7 @@
 import re
 import warnings
 from dataclasses import replace
+from importlib.resources import files
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,7 +34,6 @@ from linsep import (
 )
 from linsep.figures.colors import CLASSES, class_colors
 from linsep.figures.style import short
-from linsep.pages.explorer.share import page as explorer_page
 
 
 @pytest.fixture(autouse=True)
@@ -490,7 +490,8 @@ def test_classes_called_after_colors_have_them():
 
 
 def test_figures_and_page_draw_classes_alike():
-    style = explorer_page("explore.css")
+    page = files("linsep.pages.explorer") / "page"
+    style = (page / "explore.css").read_text()
     for c in range(10):
         pair = re.search(rf"\.c{c} \{{ --c: var\(--n{c}, light-dark\((#\w+), (#\w+)\)\)", style).groups()
         assert pair == (CLASSES["light"][c % 8], CLASSES["dark"][c % 8])
@@ -499,7 +500,7 @@ def test_figures_and_page_draw_classes_alike():
     assert to_hex(negative.get_facecolor()[0]).upper() == CLASSES["light"][0]
     assert to_hex(positive.get_facecolor()[0]).upper() == CLASSES["light"][1]
     assert len(positive.get_paths()[0].vertices) == 4  # a triangle, as on the page
-    assert '"0 -1.15 1.05 .8 -1.05 .8"' in explorer_page("elements.js").split("null, ")[1][:30]
+    assert '"0 -1.15 1.05 .8 -1.05 .8"' in (page / "elements.js").read_text().split("null, ")[1][:30]
 
 
 def test_a_plane_outside_the_view_is_not_in_the_legend():

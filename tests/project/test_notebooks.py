@@ -24,7 +24,6 @@ def printed(notebook):
 @pytest.mark.parametrize("path", notebooks.notebooks(), ids=lambda path: path.stem)
 def test_cells_show_what_the_notebook_says(path):
     """Where this fails and the new output is right, ``python docs/notebooks.py`` writes it."""
-    pytest.importorskip("anywidget")
     content = json.loads(path.read_text(encoding="utf-8"))
     said = printed(content)
     assert said

@@ -1,45 +1,48 @@
-"""``linsep explore``: serves the explorer page to a browser on this machine."""
+"""``linsep explore``: writes the explorer as one HTML page, and opens it in a browser."""
 
 from __future__ import annotations
 
-import signal
+import tempfile
+import webbrowser
+from pathlib import Path
 from typing import Annotated
 
-from linsep.cli.options import Argument, Reading, command
+from linsep.cli.inputs import check_place
+from linsep.cli.options import OUTPUT, Argument, Reading, command
 from linsep.declared import Parameter
 
 
-@command("linsep explore species.csv --target species")
+@command("linsep explore species.csv --target species --out page.html")
 def explore(
     data: Annotated[str | None, Argument("File with the points to start from.")] = None,
-    port: Annotated[int, Parameter("Port to listen on; 0 picks a free one.", metavar="PORT", min=0, max=65535)] = 0,
-    browser: Annotated[bool, Parameter("Open the page in a browser.")] = True,
+    out: Annotated[
+        str | None,
+        Parameter(
+            "HTML file to write. [default: a temporary one, which a browser opens]",
+            panel=OUTPUT,
+            short="-o",
+            metavar="OUT",
+        ),
+    ] = None,
     *,
     reading: Reading,
 ) -> None:
-    """Open a page in the browser where you drag points, run the perceptron step by step, and watch the proof.
+    """Write a page where you drag points, run the perceptron step by step, and watch the proof.
 
-    The server listens on this machine only and answers only at the address it prints, which has a random part. The page
-    loads nothing from the network. Press Ctrl-C to stop the server.
+    The page is one file that computes everything itself: it needs no server and no network, and works from a disk, a
+    web server or a phone.
     """
-    try:
-        from linsep.pages.explorer.server import serve
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"explore needs the package {error.name}: pip install 'linsep[explore]'") from None
-    from linsep.pages.explorer.requests import Points, Settings
+    from linsep.pages.explorer.page import Page, points_of_file
 
-    first = None
-    if data is not None:
-        points, notes = Points.of_source(data, **reading.given)
-        first = {"points": points.plain(), "settings": Settings().plain(), "said": notes}
-    # the server ends well by itself when it is interrupted, and then passes the signal on
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        serve(
-            first,
-            port=port,
-            browser=browser,
-            told=lambda address: print(f"linsep explore: {address} (press Ctrl-C to stop)", flush=True),
-        )
-    except KeyboardInterrupt:
-        print()
+    if out is not None:
+        check_place(out, *([data] if data else []))
+    points, notes = (None, "") if data is None else points_of_file(data, **reading.given)
+    if out is None:
+        with tempfile.NamedTemporaryFile(prefix="linsep-explore-", suffix=".html", delete=False) as file:
+            out = file.name
+        Page(points, note=notes).save(out)
+        print(f"linsep explore: {out}")
+        webbrowser.open(Path(out).as_uri())
+        return
+    Page(points, note=notes).save(out)
+    print(f"wrote {out}")

@@ -6,30 +6,23 @@ In: a verdict and its rows. Out: the script, and the proof and the rows as a pag
 from __future__ import annotations
 
 import json
-import re
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.pages.script import bundle
 from linsep.prove.checking import about_data
 from linsep.prove.documents import written
 
-_MODULES = ("exact", "document", "errors", "regression", "check", "table", "panel")  # each uses those before
 _LARGEST = 1 << 20  # characters of rows that a page carries
 _EXACT = 2**53  # floats hold integers up to here
 
 
-@cache
 def script() -> str:
     """Return the checker as one constant, ``linsepChecker``, with its functions."""
-    parts = (files("linsep.pages.checker").joinpath(f"{name}.js").read_text(encoding="utf-8") for name in _MODULES)
-    text = re.sub(r"^export (?=const|function|class|async)|^import .*\n", "", "\n".join(parts), flags=re.MULTILINE)
-    return (
-        f"const linsepChecker = (() => {{\n{text}\nreturn {{ checkProof, mountChecker, runCheck, tableOf }};\n}})();\n"
-    )
+    parts = ", ".join(f"...checker_{name}" for name in ("document", "table", "check", "panel"))
+    return f"const linsepChecker = (() => {{\n{bundle('checker/panel.js')}return {{ {parts} }};\n}})();\n"
 
 
 def proof_of(verdict: Any, X: Any, y: Any, reading: dict[str, Any] | None = None) -> str | None:

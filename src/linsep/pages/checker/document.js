@@ -117,14 +117,16 @@ export const strip = (text) => text.replace(ENDS, "");
 
 // ------------------------------------------------------------------------------------------------------------- the fields
 
-export const text = (v) => typeof v === "string", flag = (v) => typeof v === "boolean", list = (v) => Array.isArray(v);
+export const text = (v) => typeof v === "string";
+export const flag = (v) => typeof v === "boolean";
+export const list = (v) => Array.isArray(v);
 export const object = (v) => v instanceof Map;
 export const count = (v) => v instanceof Numeral && v.isWhole && v.value >= 0 && v.value <= Number.MAX_SAFE_INTEGER;
 export const maybe = (kind) => (v) => v === null || kind(v);
-const sealed = (v) => text(v) && /^[0-9a-f]{64}$/.test(v);
+const hashed = (v) => text(v) && /^[0-9a-f]{64}$/.test(v);
 export const texts = (v) => list(v) && v.every(text);
 export const FIELDS = {
-  data: { n_rows: count, n_features: count, sha256: sealed, reading: maybe(object), files: texts },
+  data: { n_rows: count, n_features: count, sha256: hashed, reading: maybe(object), files: texts },
   made: { by: text, time: text, options: (v) => object(v) && [...v.values()].every(text), note: maybe(text) },
   document: {
     format: text, kind: text, meaning: text, fit_intercept: flag, classes: list, n_features: count, values: text,
@@ -145,6 +147,7 @@ const MEANINGS = Object.assign(Object.create(null), {
   ],
   "not-separable": [(claim) => `no ${planes(claim)} ${strictly}`, (claim) => `no ${vectors(claim)} ${highest}`],
 });
+export const sentence = (claim) => meant(claim, MEANINGS[claim.kind]);
 export const meant = (claim, [two, several]) => (claim.classes.length > 2 ? several : two)(claim);
 
 const ENCODINGS = ["utf-8", "utf-16", "latin-1", "cp1252"];
@@ -190,6 +193,13 @@ export async function open(source, seconds = 60) {
   const rest = new Map([...found].filter(([name]) => name !== "digest")), hash = await sha256([utf8(canonical(rest))]);
   if (!text(found.get("digest")) || (hash && found.get("digest") !== hex(hash))) throw new Malformed("it was altered: its digest does not fit its content");
   return { sealed: hash !== null, ...(found.get("kind") in OTHERS ? OTHERS[found.get("kind")](found) : openVerdict(found)) };
+}
+// A verdict as a document, with its sentence and its digest; the inverse of `open`.
+export async function sealed(claim) {
+  const { format, kind, ...rest } = claim, content = { format, kind, meaning: sentence(claim), ...rest };
+  const hash = await sha256([utf8(canonical(parse(JSON.stringify(content))))]);
+  const lines = Object.entries({ ...content, digest: hash ? hex(hash) : "0".repeat(64) }).map(([name, value]) => ` ${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  return `{\n${lines.join(",\n")}\n}\n`;
 }
 function openVerdict(found) {
   if (!Object.hasOwn(MEANINGS, found.get("kind"))) throw new Malformed(`this page does not check proofs of the kind ${quote(found.get("kind"))}`);

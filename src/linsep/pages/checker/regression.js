@@ -3,7 +3,7 @@
 
 import { DECIMAL, Fails, Malformed, fraction, show, whole, wholeRow } from "./exact.js";
 import { FIELDS, OTHERS, classNames, count, counts, fields, flag, formOfReading, labelText, list, numbers, object, strip, text, texts } from "./document.js";
-import { dot, fingerprint, orthogonal, rankAtLeast } from "./check.js";
+import { dot, fingerprint, orthogonal, rankAtLeast } from "./facts.js";
 
 const CLAIMS = Object.assign(Object.create(null), {
   complete: "complete separation: the maximum likelihood estimate does not exist",

@@ -1,16 +1,18 @@
-"""The explorer, where you drag points and watch the theorem: ``linsep explore``, or a notebook widget.
+"""The explorer, where you drag points and watch the theorem: ``linsep explore``, or a cell of a notebook.
 
-``engine`` computes everything that the page shows, with linsep's own functions; ``server`` sends it to a browser on
-this machine, ``widget`` to a notebook; ``page`` holds the JavaScript and the styles.
+It is one HTML file that computes everything itself. ``engine`` holds the JavaScript that computes (read ``engine.js``
+first), ``page`` what draws (``explore.js``); ``page.py`` puts both into one file.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from linsep.pages.explorer.page import Page, points_of
 
-def explore(X: Any = None, y: Any = None, **settings: Any) -> Any:
-    """Show the explorer in a notebook, with your rows or with an example.
+
+def explore(X: Any = None, y: Any = None, **settings: Any) -> Page:
+    """Return the explorer with your rows or with an example; a notebook shows it.
 
     Parameters
     ----------
@@ -19,24 +21,21 @@ def explore(X: Any = None, y: Any = None, **settings: Any) -> Any:
         Labels, of up to 10 classes.
     **settings
         Of the run, as those of ``Perceptron``: ``fit_intercept``, ``order`` ("cyclic", "shuffled", "first" or
-        "worst"), ``eta0``, ``max_iter``, ``max_updates``, ``random_state`` and so on.
+        "worst"), ``eta0``, ``max_iter``, ``max_updates``, ``random_state`` and so on; and ``features`` ("columns",
+        "quadratic", "poly kernel" or "rbf kernel"), ``hold_out`` and ``noise``, shares of the points.
 
     Returns
     -------
-    widget : anywidget.AnyWidget
-        ``widget.points`` and ``widget.settings`` are the current points and settings of the page.
+    page : Page
+        ``page.save("page.html")`` writes it as one file that needs nothing else, ``page.html`` is its text.
 
     Examples
     --------
     >>> import linsep
-    >>> widget = linsep.explore([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
-    >>> widget.points["labels"]
+    >>> page = linsep.explore([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
+    >>> page.start["points"]["labels"]
     [1, -1, 1, -1]
     """
-    try:
-        from linsep.pages.explorer.widget import of_rows
-    except ModuleNotFoundError as missing:
-        raise ModuleNotFoundError(
-            f"linsep.pages.explorer needs the package {missing.name}: pip install 'linsep[explore]'"
-        ) from missing
-    return of_rows(X, y, settings)
+    if (X is None) != (y is None):
+        raise ValueError("give both X and y, or neither")
+    return Page(None if X is None else points_of(X, y), settings)

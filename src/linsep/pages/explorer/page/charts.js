@@ -23,56 +23,59 @@ export function charting(page) {
   let charts = {}; // name -> what is drawn, see chartData
   let cursors = {}; // name -> the line at the present mistake, and the scale of the chart both ways
 
-  // For each chart: its lines {x, y, kind}; `value` says it in numbers for frame i in pass p; `upright` marks the bound,
+  // For each chart: its lines {x, y, kind}; `value` says it in numbers after i mistakes, in pass p; `upright` marks the bound,
   // `level` the margin; nothing is drawn beyond `reach`; `passes` if its axis counts passes instead of mistakes.
   function chartData() {
-    const { run, theorem } = state.shown ?? {};
+    const { run, steps, growth } = state.shown ?? {}, running = growth?.running;
     if (!run) return {};
-    const k = run.frames, passes = run.pass.number, most = Math.max(4, run.mistakes);
-    const far = theorem && theorem.limit > 12 * most; // the bound is too far away to be seen on the same axis
-    const bound = theorem && { upright: { x: theorem.limit, label: `bound ${number(theorem.limit)}`, far }, reach: far ? 2 * most : Infinity };
+    const k = Array.from({ length: run.mistakes + 1 }, (_, t) => t), passes = run.passes.map((_, p) => p + 1), most = Math.max(4, run.mistakes), each = (what) => run.passes.map(what);
+    const far = steps && steps.limit > 12 * most; // the bound is too far away to be seen on the same axis
+    const bound = steps && { upright: { x: steps.limit, label: `bound ${number(steps.limit)}`, far }, reach: far ? 2 * most : Infinity };
+    const tested = run.held.length > 0, share = (errors) => errors / run.used.length;
     const found = {
-      growth: {
-        ...bound,
-        lines: [{ x: k, y: run.growth, kind: "w" }, { x: k, y: run.growth_bound, kind: "upper" }],
-        value: (i) => `${number(run.growth[i])} ≤ ${number(run.growth_bound[i])}`,
-      },
-      running: {
-        lines: [{ x: k, y: run.moved, kind: "w" }],
-        level: theorem && { y: theorem.margin, label: "γ" },
-        log: true,
-        value: (i) => (run.moved[i] == null ? "∞" : `${theorem ? `${number(theorem.margin)} ≤ ` : ""}${number(run.moved[i])}`),
-      },
-      loss: { passes, lines: [{ x: passes, y: run.pass.loss, kind: "w" }], value: (_, p) => number(run.pass.loss[p]) },
-      errors: {
-        passes,
-        lines: [{ x: passes, y: run.pass.mistakes, kind: "w" }, { x: passes, y: run.pass.errors, kind: "upper" }],
-        value: (_, p) => `${run.pass.mistakes[p] ?? 0} made, ${run.pass.errors[p] ?? 0} wrong`,
-      },
+      loss: { passes, lines: [{ x: passes, y: each(({ loss }) => loss), kind: "w" }], value: (_, p) => number(run.passes[p]?.loss) },
+      errors: tested
+        ? {
+          passes, top: 0.05, lines: [{ x: passes, y: each(({ errors }) => share(errors)), kind: "upper" }, { x: passes, y: each(({ test }) => test), kind: "w" }],
+          value: (_, p) => `training ${percent(share(run.passes[p]?.errors))}, test ${percent(run.passes[p]?.test)}`,
+        }
+        : {
+          passes, lines: [{ x: passes, y: each(({ mistakes }) => mistakes), kind: "w" }, { x: passes, y: each(({ errors }) => errors), kind: "upper" }],
+          value: (_, p) => `${run.passes[p]?.mistakes ?? 0} made, ${run.passes[p]?.errors ?? 0} wrong`,
+        },
     };
-    if (run.apart) delete found.running; // of which margin?
-    if (!theorem) return found;
-    const root = (values) => values.map((v) => (v == null ? null : Math.sqrt(v)));
-    const norm = root(theorem.growth), norm_bound = root(theorem.growth_bound);
-    const known = far // up to the last mistake, or up to the bound
-      ? { k, progress: theorem.progress_bound, norm: norm_bound, growth: theorem.growth_bound, cosine: theorem.cosine_bound }
-      : theorem.curve;
-    found.growth.lines[1] = { x: known.k, y: known.growth, kind: "upper" };
+    if (growth) {
+      found.growth = {
+        lines: [{ x: k, y: growth.growth, kind: "w" }, { x: k, y: growth.growthBound, kind: "upper" }], value: (i) => `${number(growth.growth[i])} ≤ ${number(growth.growthBound[i])}`,
+      };
+      found.running = {
+        lines: [{ x: k, y: running, kind: "w" }], level: steps && { y: steps.margin, label: "γ" }, log: true,
+        value: (i) => (running[i] == null ? "∞" : `${steps ? `${number(steps.margin)} ≤ ` : ""}${number(running[i])}`),
+      };
+    }
+    if (!steps) return found;
+    const root = (values) => values.map((v) => (v == null ? null : Math.sqrt(v))), norm = root(steps.growth), normBound = root(steps.growthBound);
+    const known = far ? { k, progress: steps.progressBound, growth: steps.growthBound, cosine: steps.cosineBound } : curve(steps, run); // up to the last mistake, or up to the bound
+    Object.assign(found.growth, bound, { lines: [{ x: k, y: growth.growth, kind: "w" }, { x: known.k, y: known.growth, kind: "upper" }] });
     found.squeeze = {
       ...bound,
       lines: [
-        { x: known.k, y: known.progress, kind: "u" }, { x: known.k, y: known.norm, kind: "upper" },
-        { x: k, y: theorem.progress, kind: "w thin" }, { x: k, y: norm, kind: "w" },
+        { x: known.k, y: known.progress, kind: "u" }, { x: known.k, y: root(known.growth), kind: "upper" },
+        { x: k, y: steps.progress, kind: "w thin" }, { x: k, y: norm, kind: "w" },
       ],
-      value: (i) => [theorem.progress_bound, theorem.progress, norm, norm_bound].map((v) => number(v[i], 3)).join(" ≤ "),
+      value: (i) => [steps.progressBound, steps.progress, norm, normBound].map((v) => number(v[i], 3)).join(" ≤ "),
     };
     found.cosine = {
-      ...bound,
-      lines: [{ x: known.k, y: known.cosine, kind: "u" }, { x: k, y: theorem.cosine, kind: "w" }],
-      top: 1,
-      value: (i) => (theorem.cosine[i] == null ? "–" : `${number(theorem.cosine[i])} ≥ ${number(theorem.cosine_bound[i])}`),
+      ...bound, lines: [{ x: known.k, y: known.cosine, kind: "u" }, { x: k, y: steps.cosine, kind: "w" }], top: 1,
+      value: (i) => (steps.cosine[i] == null ? "–" : `${number(steps.cosine[i])} ≥ ${number(steps.cosineBound[i])}`),
     };
     return found;
+  }
+  const percent = (share) => (share == null || Number.isNaN(share) ? "–" : `${number(100 * share, 3)} %`);
+  function curve(steps, run) { // the bounds as curves, to a little beyond where they meet
+    const k = Array.from({ length: 80 }, (_, t) => (t / 79) * 1.02 * Math.max(steps.limit, run.mistakes, 1));
+    const progress = k.map((t) => steps.start + t * run.eta * steps.margin), growth = k.map((t) => steps.square + t * steps.step);
+    return { k, progress, growth, cosine: k.map((_, i) => Math.max(-1, Math.min(1, progress[i] / Math.sqrt(Math.max(growth[i], 1e-300))))) };
   }
 
   function drawCharts() {
@@ -86,11 +89,13 @@ export function charting(page) {
     const node = part[`chart-${key}`], width = node.clientWidth || 240, height = node.clientHeight || 130;
     set(node, { viewBox: `0 0 ${width} ${height}` });
     node.replaceChildren();
+    const { theory, run, space } = state.shown ?? {}, figure = node.closest("figure");
     part[`cursor-${key}`].hidden = !data;
+    figure.hidden = !data && Boolean(space?.kernel || theory); // what there is nothing to say about
+    if (figure.hidden) return;
     if (!data) {
-      const { verdict, rest } = state.shown ?? {}, refuted = verdict && verdict.kind !== "separable";
-      node.append(text(width / 2, height / 2, "middle", rest ? "one proof a class" : refuted ? "no plane, no u" : "–", "none"));
-      put(part[`value-${key}`], "\u00a0");
+      node.append(text(width / 2, height / 2, "middle", run ? "…" : "–", "none"));
+      put(part[`chartValue-${key}`], "\u00a0");
       return;
     }
     const { upright, level, reach = Infinity } = data;
@@ -102,11 +107,12 @@ export function charting(page) {
     const xs = lines.flatMap((line) => line.points.map(([x]) => x));
     const ys = lines.flatMap((line) => line.points.map(([, y]) => y)).concat(level ? [level.y] : []);
     const positive = ys.filter((y) => y > 0);
-    const log = data.log && positive.length > 1 && Math.max(...positive) / Math.min(...positive) > 30;
+    const spread = positive.reduce(([a, b], y) => [Math.min(a, y), Math.max(b, y)], [Infinity, 0]), log = data.log && positive.length > 1 && spread[1] / spread[0] > 30;
     const f = log ? (y) => Math.log10(Math.max(y, 1e-12)) : (y) => y;
-    const x0 = data.passes ? 1 : 0, x1 = Math.max(x0 + 1, ...xs);
-    const y0 = log ? f(Math.min(...positive)) - 0.1 : Math.min(0, ...ys);
-    const y1 = log ? f(Math.max(...positive)) + 0.1 : Math.max(data.top ?? 0, ...ys) || 1;
+    const largest = (values, least) => values.reduce((a, b) => Math.max(a, b), least), smallest = (values, most) => values.reduce((a, b) => Math.min(a, b), most);
+    const x0 = data.passes ? 1 : 0, x1 = largest(xs, x0 + 1);
+    const y0 = log ? f(spread[0]) - 0.1 : smallest(ys, 0);
+    const y1 = log ? f(spread[1]) + 0.1 : largest(ys, data.top ?? 0) || 1;
     const X = (x) => left + ((right - left) * (x - x0)) / (x1 - x0);
     const Y = (y) => bottom - ((bottom - above) * (f(y) - y0)) / (y1 - y0);
 
@@ -132,28 +138,15 @@ export function charting(page) {
   function drawCursors() {
     const run = state.shown?.run;
     if (!run) return;
-    const k = run.frames[state.index], found = run.pass.end.findIndex((end) => end >= k);
-    const p = found < 0 ? run.pass.end.length - 1 : found;
+    const { k } = state, found = run.passes.findIndex(({ to }) => to >= state.at), p = found < 0 ? run.passes.length - 1 : found;
     for (const [key] of CHARTS) {
       if (!cursors[key]) continue;
-      const { X } = cursors[key], x = X(charts[key].passes ? run.pass.number[p] : k), value = charts[key].value(state.index, p);
+      const { X } = cursors[key], x = X(charts[key].passes ? p + 1 : k), value = charts[key].value(k, p);
       part[`cursor-${key}`].style.transform = `translateX(${x - 1}px)`;
-      put(part[`value-${key}`], value);
+      put(part[`chartValue-${key}`], value);
       const node = part[`chart-${key}`]; // only the one that is listened to says where it is
       if (node.matches(":focus")) set(node, { "aria-valuemax": run.mistakes, "aria-valuenow": k, "aria-valuetext": `mistake ${k}: ${value}` });
     }
-  }
-
-  // The frame of a mistake, by bisection; long runs have fewer frames than mistakes.
-  function nearest(k) {
-    const { frames } = state.shown.run;
-    let [low, high] = [0, frames.length - 1];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (frames[middle] < k) low = middle + 1;
-      else high = middle;
-    }
-    return low > 0 && k - frames[low - 1] < frames[low] - k ? low - 1 : low;
   }
 
   for (const [key] of CHARTS) {
@@ -161,9 +154,9 @@ export function charting(page) {
     const follow = (event) => {
       if (!cursors[key]) return;
       const at = Math.round(cursors[key].back(event.clientX - node.getBoundingClientRect().left));
-      const { number: passes, end } = state.shown.run.pass;
+      const { passes } = state.shown.run;
       page.pause();
-      page.go(nearest(charts[key].passes ? end[Math.max(0, passes.findIndex((pass) => pass >= at))] : at));
+      page.goMistake(charts[key].passes ? passes[Math.max(0, Math.min(passes.length, at) - 1)].end : at);
     };
     node.addEventListener("pointermove", follow);
     node.addEventListener("pointerdown", follow);
@@ -171,5 +164,5 @@ export function charting(page) {
     node.addEventListener("focus", () => drawCursors()); // which says where it is
   }
 
-  return { drawCharts, drawCursors, nearest };
+  return { drawCharts, drawCursors };
 }

@@ -1,14 +1,14 @@
 // Points by mouse, finger and keyboard.
 
-import { MOST_CLASSES, html, shape, svg, tag } from "./elements.js";
-import { TOOLS } from "./structure.js";
+import { MOST_CLASSES } from "../engine/points.js";
+import { html, shape, svg, tag } from "./elements.js";
+import { MARKS, TOOLS } from "./structure.js";
 
 export function editing(page) {
   const { state, part } = page;
 
   function drawTools() {
     for (const [key] of TOOLS) part[`tool-${key}`].setAttribute("aria-pressed", state.tool === key);
-    for (const [key] of TOOLS) part[`tool-${key}`].disabled = !page.editable();
     const pick = (label) => () => { state.label = label; drawTools(); };
     const sign = (c) => svg("svg", { viewBox: "-15 -15 30 30", "aria-hidden": "true" }, svg("path", { d: shape(c, 0, 0, 10) }));
     const chips = state.classes.map((label, c) => html("button", {
@@ -17,14 +17,19 @@ export function editing(page) {
     }, sign(c), tag(label)));
     const another = html("button", { type: "button", "aria-label": "Another class", title: "Another class", "data-do": "class", onclick: addClass }, "+");
     part.chips.replaceChildren(...chips, ...(state.classes.length < MOST_CLASSES ? [another] : []));
-    part.plot.dataset.tool = page.editable() ? state.tool : "none";
-    const run = state.shown?.run;
-    const weak = state.shown?.verdict?.plane && state.shown.verdict.kind === "quasi";
-    const legend = [
-      ["w", page.outside?.() ? "perceptron’s plane (outside this view)" : "perceptron’s plane", run && !page.outside?.()], weak ? ["thin", "weakly right plane", run] : ["u", "largest margin", state.shown?.margin],
-      ["fewest", "fewest errors", state.shown?.fewest], ["kept", "kept", run?.kept || run?.vote], ["now", "this mistake", run], ["size", "size: mistakes on it", run],
-    ];
-    part.legend.replaceChildren(...legend.map(([kind, text, there]) => html("span", { class: there ? kind : `${kind} faint` }, html("i"), text)));
+    part.plot.dataset.tool = state.tool;
+    part.vectors.setAttribute("aria-pressed", state.vectors);
+    part.vectors.hidden = !state.shown?.run || state.shown.run.machines > 1 || !state.shown.linear || state.shown.run.width !== 2;
+    drawLegend();
+  }
+  function drawLegend() { // what is in the picture now
+    const { run, theory, test, flipped, settings } = state.shown ?? {}, there = {
+      w: run, u: theory?.drawn || theory?.rest, band: theory?.drawn && state.shown.linear, "ring support": theory?.drawn, "ring now": run, size: run, kept: run && settings.keep !== "last",
+      fewest: theory?.fewest?.w, cross: theory?.fewest?.rows.length, "ring refuting": theory?.verdict.core, weak: theory?.verdict.kind === "quasi" && run.machines === 1,
+      hollow: test?.some(Boolean), flipped: flipped?.some(Boolean), hand: state.tool === "plane", delta: state.vectors && !part.vectors.hidden,
+    };
+    const text = (kind, label) => (kind === "w" && page.outside?.() ? "this w (outside this view)" : label);
+    part.legend.replaceChildren(...MARKS.filter(([kind]) => there[kind]).map(([kind, label, what]) => html("span", { class: kind, title: what }, html("i"), text(kind, label))));
   }
 
   function addClass() {
@@ -64,18 +69,22 @@ export function editing(page) {
   }
   // What the plane with the fewest errors has wrong: taken away, or given the label of its side.
   function removeRows() {
-    const gone = new Set(state.shown?.fewest?.rows);
-    if (!gone.size || !page.editable()) return;
+    const gone = new Set(state.shown?.theory?.fewest?.rows);
+    if (!gone.size) return;
     page.remember();
     hold();
     for (const key of ["rows", "labels"]) state[key] = state[key].filter((_, i) => !gone.has(i));
     changed(0);
   }
   function flipRows() {
-    const { rows = [], labels = [] } = state.shown?.fewest ?? {};
-    if (!rows.length || !page.editable()) return;
+    const { theory, run, codes, classes, space } = state.shown ?? {}, { rows = [], w } = theory?.fewest ?? {};
+    if (!rows.length) return;
     page.remember();
-    rows.forEach((i, k) => { state.labels[i] = labels[k]; });
+    for (const i of rows) {
+      if (run.machines === 1) { state.labels[i] = classes[1 - codes[i]]; continue; }
+      const scores = w?.map((one, c) => (c === codes[i] ? -Infinity : space.dot(i, one, 0) + one.at(-1))) ?? classes.map((_, c) => (c === codes[i] ? 0 : 1));
+      state.labels[i] = classes[scores.indexOf(Math.max(...scores))];
+    }
     changed(rows[0]);
   }
   function hold() { // a projection must not turn under the hand that moves a point on it
@@ -86,12 +95,9 @@ export function editing(page) {
     page.pause();
     const focus = part.plot.contains(part.plot.getRootNode().activeElement);
     state.chosen = Math.max(0, chosen);
-    state.epoch += 1;
-    if (state.shown) state.shown = { ...state.shown, run: null, verdict: null, margin: null, theorem: null, fewest: null };
-    page.drawPlot();
-    page.drawMoment();
+    page.tell(null);
+    page.refresh(true);
     if (focus) page.dots[state.chosen]?.focus({ preventScroll: true });
-    page.refresh();
   }
   function choose(i) { // one point at a time can be reached with Tab
     page.dots[state.chosen]?.setAttribute("tabindex", -1);
@@ -113,20 +119,30 @@ export function editing(page) {
     return state.rows.reduce((best, _, i) => { const away = far(i); return away < best[1] ? [i, away] : best; }, [null, Infinity])[0];
   }
   part.plot.addEventListener("pointerdown", (event) => {
-    if (!page.editable() || event.button > 0) return;
+    if (event.button > 0) return;
     const [x, y] = where(event), i = (pressed = hit(event));
+    if (state.tool === "plane") {
+      if (i !== null) choose(i);
+      page.drag = { hand: page.grab([x, y]) };
+      part.plot.setPointerCapture(event.pointerId);
+      event.preventDefault();
+      page.drawHand();
+      return;
+    }
     if (i === null) { page.drag = { add: [x, y], from: [event.clientX, event.clientY] }; return; }
     const spot = page.place(i);
     choose(i);
+    if (event.pointerType === "touch") page.tell(i);
     event.preventDefault();
     if (state.tool === "delete") removePoint(i);
     else if (state.tool === "relabel") relabel(i, state.labels[i] === state.label ? undefined : state.label);
     else { page.drag = { i, row: state.rows[i], dx: spot[0] - x, dy: spot[1] - y }; part.plot.setPointerCapture(event.pointerId); }
   });
   part.plot.addEventListener("pointermove", (event) => {
-    const { drag } = page;
-    if (drag?.i === undefined) return;
-    const [x, y] = where(event);
+    const { drag } = page, [x, y] = where(event);
+    if (drag?.hand) { page.pull(drag.hand, [x, y]); return; }
+    if (drag?.i === undefined) { page.tell(drag ? null : hit(event)); return; }
+    page.tell(null);
     if (!drag.begun) page.remember();
     drag.begun = true;
     moveTo(drag.i, drag.row, x + drag.dx, y + drag.dy);
@@ -137,24 +153,26 @@ export function editing(page) {
     if (add && state.tool === "move" && Math.hypot(event.clientX - from[0], event.clientY - from[1]) < 6) addPoint(...add);
   });
   // a finger on a point moves the point, not the page, whatever the direction
-  part.plot.addEventListener("touchstart", (event) => { if (page.editable() && event.target.closest("[data-point]")) event.preventDefault(); }, { passive: false });
+  part.plot.addEventListener("touchstart", (event) => { if ((state.tool === "plane" || event.target.closest("[data-point]"))) event.preventDefault(); }, { passive: false });
+  part.plot.addEventListener("pointerleave", () => page.tell(null));
+  part.plot.addEventListener("focusin", (event) => { const point = event.target.closest("[data-point]"); if (point?.matches(":focus-visible")) page.tell(+point.dataset.point); });
+  part.plot.addEventListener("focusout", () => page.tell(null));
   part.plot.addEventListener("pointercancel", () => { page.drag = null; });
-  part.plot.addEventListener("dblclick", () => { if (pressed !== null && page.editable() && state.tool === "move") relabel(pressed); });
+  part.plot.addEventListener("dblclick", () => { if (pressed !== null && state.tool === "move") relabel(pressed); });
   part.plot.addEventListener("contextmenu", (event) => {
     const i = hit(event);
-    if (i === null || !page.editable()) return;
+    if (i === null) return;
     event.preventDefault();
     removePoint(i);
   });
   part.plot.addEventListener("keydown", (event) => {
     const point = event.target.closest("[data-point]");
-    if (event.key === "a" && !state.rows.length && page.editable()) { addPoint(...page.scale.middle); return; }
+    if (event.key === "a" && !state.rows.length) { addPoint(...page.scale.middle); return; }
     if (!point || event.ctrlKey || event.metaKey) return;
     const i = +point.dataset.point, n = state.rows.length, far = (event.shiftKey ? 1 : 8), [x, y] = page.place(i), digit = +event.key;
     const move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
     if (event.key === "n" || event.key === "]") choose((i + 1) % n);
     else if (event.key === "p" || event.key === "[") choose((i + n - 1) % n);
-    else if (!page.editable()) return;
     else if (move) {
       page.remember(`arrows on ${i}`);
       moveTo(i, state.rows[i], x + move[0] * far / page.scale.sx, y + move[1] * far / page.scale.sy);

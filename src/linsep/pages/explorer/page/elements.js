@@ -6,7 +6,6 @@ const CORNERS = [ // of the shapes of the classes, about one unit in size, in th
   "0 -.5 .5 -1 1 -.5 .5 0 1 .5 .5 1 0 .5 -.5 1 -1 .5 -.5 0 -1 -.5 -.5 -1",
   "0 -1.2 .3 -.4 1.15 -.37 .48 .15 .7 .97 0 .5 -.7 .97 -.48 .15 -1.15 -.37 -.3 -.4",
 ].map((text) => text?.split(" ").map(Number));
-export const MOST_CLASSES = 10;
 export function shape(code, x, y, size) { // drawn where it is: a thousand transforms would cost the browser more than the points
   const corners = CORNERS[(code + Math.floor(code / 8)) % 8];
   if (!corners) return `M${(x - size).toFixed(1)},${y.toFixed(1)}a${size},${size},0,1,0,${2 * size},0a${size},${size},0,1,0,${-2 * size},0Z`;

@@ -1,188 +1,282 @@
-// The page of linsep explore. It draws and asks; everything it shows was computed by linsep in Python.
+// The page: its state, what changes it, and how it is drawn again.
 //
-// mount(host, line) builds the page inside an element. `line` is how it reaches Python:
-//   line.ask(kind, asked) -> Promise of an answer;  line.first {points, settings, said};  line.presets;
-//   line.replay: the embedded run of a saved page, on which nothing can be changed;  line.keep(points, settings).
-// One question is on its way at a time, and only the latest one waits.
+// `study` runs the perceptron at once, whenever points or settings change; `answered` decides what is known of the points, in a worker
+// where the browser allows one.
 
-import { html, put } from "./elements.js";
-import { FIELDS, build } from "./structure.js";
-import { plane } from "./plane.js";
-import { words } from "./words.js";
+import { counted } from "../engine/run.js";
+import { isKernel } from "../engine/features.js";
+import { answered, study } from "../engine/engine.js";
+import { checkedPoints, readText, sortedClasses } from "../engine/points.js";
+import { SETTINGS, checkedSettings, usual } from "../engine/settings.js";
+import { growthOf, proofSteps } from "../engine/theory.js";
 import { charting } from "./charts.js";
+import { classColors } from "./colors.js";
 import { editing } from "./editing.js";
+import { html, put } from "./elements.js";
+import { handling } from "./hand.js";
+import { plane } from "./plane.js";
+import { PRESETS } from "./presets.js";
+import { sharing, unpacked } from "./sharing.js";
+import { build } from "./structure.js";
 import { undoing } from "./undoing.js";
-import { sharing } from "./sharing.js";
+import { viewOf } from "./view.js";
+import { weighing } from "./weights.js";
+import { words } from "./words.js";
 
-export function mount(host, line) {
+// Answers questions about points, the latest one first; `take` gets the answer and the number of the question.
+function theorist(take) {
+  const engine = document.getElementById("linsep-engine")?.textContent;
+  let worker = null, flying = null, waiting = null, timer = 0;
+  const start = () => {
+    try {
+      const text = `${engine}\nonmessage = ({ data }) => { try { postMessage({ number: data.number, answer: linsepEngine.answered(data.question) }); } catch (error) { postMessage({ number: data.number, error: error.message }); } };`;
+      worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+      worker.onmessage = ({ data }) => landed(data);
+      worker.onerror = (event) => { event.preventDefault?.(); worker = null; here(flying); };
+    } catch { worker = null; }
+  };
+  const landed = (data) => {
+    clearTimeout(timer);
+    flying = null;
+    take(data);
+    if (waiting) { const next = waiting; waiting = null; ask(next); }
+  };
+  const here = (job) => setTimeout(() => { try { landed({ number: job.number, answer: answered(job.question) }); } catch (error) { landed({ number: job.number, error: error.message }); } });
+  function ask(job) {
+    if (flying) {
+      waiting = job;
+      if (worker && !timer) timer = setTimeout(() => { timer = 0; if (!waiting) return; worker.terminate(); start(); flying = null; const next = waiting; waiting = null; ask(next); }, 800); // a long search nobody waits for any more
+      return;
+    }
+    clearTimeout(timer);
+    timer = 0;
+    flying = job;
+    if (worker) worker.postMessage(job);
+    else here(job);
+  }
+  if (engine) start();
+  return ask;
+}
+
+export function mount(host, begin) {
   const state = {
-    rows: [], labels: [], names: [], settings: {}, classes: [-1, 1], label: 1, tool: "move",
-    shown: null, index: 0, box: null, held: null, around: null, chosen: 0, epoch: 0, playing: 0, speed: 2, seed: 0,
+    rows: [], labels: [], names: [], settings: usual(), classes: [-1, 1], label: 1, tool: "move", said: "", preset: "",
+    shown: null, k: 0, at: 0, by: "mistake", box: null, held: null, hand: null, vectors: false, chosen: 0, playing: 0, speed: 2, seed: 0,
   };
   const part = {}; // named elements
-  const page = { state, part, line, host }; // what the other files see; they add their functions to it
+  const page = { state, part, host }; // what the other files see; they add their functions to it
   const root = (page.root = build(page));
   host.replaceChildren(root);
 
   const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
   const complain = (text) => put(part.status, text ?? "");
 
-  // ------------------------------------------------------------------------------------------------- asking and taking
+  // ------------------------------------------------------------------------------------------------ computing and showing
 
-  let flying = false, waiting = false, kept = 0;
-  async function refresh() {
-    waiting = true;
-    if (flying) return;
-    flying = true;
-    root.dataset.state = "busy";
-    while (waiting) {
-      waiting = false;
-      const { epoch, held } = state;
-      const asked = { points: { rows: state.rows, labels: state.labels, names: state.names }, settings: state.settings };
-      if (state.around !== null) asked.around = state.around;
-      if (held) asked.view = { origin: held.origin, basis: held.basis, axes: held.axes };
-      let answer;
-      try { answer = await line.ask("compute", asked); } catch (error) { answer = { error: `no answer: ${error.message}` }; }
-      try { if (epoch === state.epoch) show(answer); } catch (error) { console.error(error); }
-    }
-    flying = false;
-    root.dataset.state = "settled";
-    clearTimeout(kept);
-    kept = setTimeout(() => line.keep?.({ rows: state.rows, labels: state.labels, names: state.names }, state.settings), 250);
+  let number = 0, waiting = 0, kept = 0;
+  const ask = theorist(({ number: answeredNumber, answer, error }) => {
+    if (answeredNumber !== number) return;
+    if (error) complain(error);
+    takeTheory(answer ?? null);
+    settle();
+  });
+  function settle() {
+    Object.assign(root.dataset, { state: "settled", round: number });
+    keepSoon();
   }
-
-  function show(answer) {
-    complain(answer.error ?? answer.note);
-    if (answer.error) return;
-    const atEnd = !state.shown?.run || state.index >= state.shown.run.frames.length - 1;
-    const before = state.shown, k = state.around ?? before?.run?.frames[state.index] ?? 0;
-    state.shown = answer;
-    for (const c of answer.classes) if (!state.classes.includes(c)) state.classes.push(c);
-    const last = answer.run ? answer.run.frames.length - 1 : 0;
-    state.index = atEnd && state.around === null ? last : answer.run ? page.nearest(k) : 0;
-    state.around = null;
-    part.slider.max = last;
-    if (!state.held && (answer.view.kind === "projection" || before?.view.kind !== answer.view.kind)) page.fitBox();
-    if (!state.box) page.fitBox();
+  function keepSoon() {
+    clearTimeout(kept);
+    kept = setTimeout(() => page.keepAddress(), 250);
+  }
+  function refresh(now = false) { // once a frame at most
+    root.dataset.state = "busy";
+    cancelAnimationFrame(waiting);
+    if (now) compute();
+    else waiting = requestAnimationFrame(compute);
+  }
+  function compute() {
+    number++;
+    let found;
+    try { found = study({ rows: state.rows, labels: state.labels, names: state.names }, state.settings); } catch (error) { complain(error.message); settle(); return; }
+    const { run, settings } = found, before = state.shown, names = columnNames(), columns = settings.columns && state.rows[0]?.length > 2 ? settings.columns.map((j) => names[j]) : names;
+    const same = before?.run && run && before.run.n === run.n && before.run.machines === run.machines && before.run.apart === run.apart && before.run.width === run.width;
+    complain(run ? "" : state.rows.length ? "Place points of at least two classes, some of each to learn from." : "");
+    for (const c of found.classes) if (!state.classes.includes(c)) state.classes.push(c);
+    const atEnd = !before?.run || state.k >= before.run.mistakes;
+    const last = run && run.machines === 1 && !isKernel(settings.features) && settings.features === "columns" ? run.weightsAt(run.mistakes).slice(0, run.width) : null;
+    state.shown = {
+      ...found, names: columns, linear: settings.features === "columns", view: state.held ?? viewOf(found.seen, columns, last),
+      theory: same ? before.theory : null, steps: null, growth: run && !run.apart && !found.space.kernel ? growthOf(run, settings) : null, colors: classColors(state.classes),
+    };
+    state.k = run ? (atEnd ? run.mistakes : Math.min(state.k, run.mistakes)) : 0;
+    state.at = run ? visitOf(run, state.k) : 0;
+    if (begun && run) { moveTo(begun.k, begun.at); begun = null; }
+    if (!state.held && (state.shown.view.kind === "projection" || before?.view.kind !== state.shown.view.kind)) page.fitBox();
+    if (state.shown.theory) prove();
+    drawAll();
+    if (found.question) ask({ number, question: found.question });
+    else { takeTheory(null); settle(); }
+  }
+  let begun = null; // the step that a link begins at
+  function takeTheory(answer) {
+    if (!state.shown) return;
+    state.shown.theory = answer;
+    prove();
     drawAll();
   }
+  function prove() { // every step of the proof, with the numbers of the run
+    const { run, theory, settings } = state.shown;
+    state.shown.steps = run && theory?.bounding ? proofSteps(run, theory.bounding, settings) : null;
+  }
+  const columnNames = () => (state.names.length ? state.names : Array.from({ length: state.rows[0]?.length ?? 2 }, (_, j) => `x${j + 1}`));
 
-  function adopt(points, settings, said) {
+  function adopt(points, settings, { said = "", preset = "", step = null } = {}) {
     pause();
     page.drag = null;
     Object.assign(state, { rows: points.rows.map((row) => [...row]), labels: [...points.labels], names: [...(points.names ?? [])] });
-    Object.assign(state, { chosen: 0, shown: null, box: null, held: null, epoch: state.epoch + 1 });
-    if (settings) state.settings = { ...settings };
-    else state.settings = { ...state.settings, columns: null, start: [] };
-    state.classes = [...new Set(points.labels)].sort((p, q) => (typeof p === "number" ? p - q : p < q ? -1 : 1));
-    const usual = typeof state.classes[0] === "string" ? ["A", "B"] : [-1, 1];
-    if (state.classes.length < 2) state.classes = [...new Set([...state.classes, ...usual])].slice(0, 2);
-    state.label = state.classes[state.classes.length - 1];
-    state.said = said ?? "";
+    Object.assign(state, { chosen: 0, shown: null, box: null, held: null, hand: null, said, preset });
+    state.settings = settings ? checkedSettings({ ...usual(), ...settings }) : { ...state.settings, columns: null, start: [] };
+    state.classes = sortedClasses(points.labels);
+    const ordinary = typeof state.classes[0] === "string" ? ["A", "B"] : [-1, 1];
+    if (state.classes.length < 2) state.classes = [...new Set([...state.classes, ...ordinary])].slice(0, 2);
+    state.label = state.classes.at(-1);
+    if (step?.by) state.by = step.by;
+    part.by.value = state.by;
+    begun = step && { k: step.k, at: step.at };
+    if (state.tool === "plane") state.tool = "move";
+    showPreset();
     writeFields();
-    return refresh();
+    refresh(true);
   }
-
-  async function ask(kind, asked) {
-    try {
-      const answer = await line.ask(kind, asked);
-      complain(answer.error);
-      return answer.error ? null : answer;
-    } catch (error) { complain(`no answer: ${error.message}`); return null; }
+  function showPreset() {
+    part.preset.value = state.preset;
+    part.teacher.hidden = state.preset !== "teacher";
   }
-  function loadPreset() { state.seed = 0; return askPreset(); }
-  let presetAsked = 0;
-  async function askPreset() {
-    const chosen = part.preset.value, mine = ++presetAsked;
-    part.teacher.hidden = chosen !== "teacher";
+  function loadPreset() { state.seed = 0; drawPreset(); }
+  function drawPreset() {
+    const key = part.preset.value;
     put(part.marginValue, part.margin.value);
-    if (!chosen) return;
-    root.dataset.state = "busy";
-    const got = await ask("preset", { name: chosen, margin: +part.margin.value, seed: state.seed });
-    if (!got || mine !== presetAsked) return;
-    page.remember(`preset ${chosen}`);
-    await adopt(got.points, got.settings, got.said);
+    if (!key) { clear(); return; }
+    page.remember(`preset ${key}`);
+    const { points, settings } = PRESETS[key].make({ margin: +part.margin.value, seed: state.seed });
+    adopt(points, settings, { said: PRESETS[key].said, preset: key });
   }
-  async function readText(text) {
-    const got = await ask("read", { text });
-    if (!got) return;
+  function readPoints(text) {
+    let points;
+    try { points = readText(text); } catch (error) { complain(error.message); return; }
     page.remember();
-    own();
-    root.querySelectorAll("details.menu").forEach((menu) => { menu.open = false; });
-    await adopt(got.points, null, got.said);
+    closeMenus();
+    adopt(points, null);
   }
+  const closeMenus = () => root.querySelectorAll("details.menu").forEach((menu) => { menu.open = false; });
   function clear() {
     page.remember();
-    own();
-    adopt({ rows: [], labels: [], names: [] });
+    closeMenus();
+    adopt({ rows: [], labels: [], names: [] }, null);
   }
   async function readFile() {
     const file = part.file.files[0];
     part.file.value = "";
     if (!file) return;
-    if (file.size > 3e6) complain("the file has more than 3 MB: linsep explore FILE takes larger ones");
-    else readText(await file.text());
+    if (file.size > 3e6) complain("the file has more than 3 MB: this page is for fewer points");
+    else readPoints(await file.text());
   }
   function own() { // the points are no longer those of an example: neither is what was said of it
-    if (part.preset) part.preset.value = "";
-    if (part.teacher) part.teacher.hidden = true;
-    state.said = "";
+    Object.assign(state, { preset: "", said: "" });
+    showPreset();
     drawHint();
   }
   function allowOffset() {
     part["set-fit_intercept"].checked = true;
-    if (state.settings.start?.length) part["set-start"].value = [...state.settings.start, 0].join(" ");
+    if (state.settings.start.length) part["set-start"].value = [...state.settings.start, 0].join(" ");
+    readFields();
+  }
+  function useFeatures(kind) {
+    part["set-features"].value = kind;
     readFields();
   }
 
+  // ------------------------------------------------------------------------------------------------------ the settings
+
   function writeFields() {
-    for (const [key, , kind] of FIELDS) {
+    for (const [key, { kind }] of Object.entries(SETTINGS)) {
       const input = part[`set-${key}`], value = state.settings[key];
       if (kind === "check") input.checked = value;
       else input.value = Array.isArray(value) ? value.map(String).join(" ") : value ?? "";
     }
-    const d = state.rows[0]?.length ?? 2, names = state.names.length ? state.names : [...Array(d).keys()].map((j) => `x${j + 1}`);
+    const names = columnNames(), d = names.length, pairs = [["", `all ${d}, projected`]];
     part.columns.hidden = d < 3;
-    const pairs = [["", `all ${d}, projected`]];
     for (let i = 0; i < d; i++) for (let j = i + 1; j < d; j++) pairs.push([`${i} ${j}`, `${names[i]} × ${names[j]}`]);
     part["set-columns"].replaceChildren(...pairs.map(([value, text]) => html("option", { value }, text)));
     part["set-columns"].value = (state.settings.columns ?? []).join(" ");
+    drawFields();
   }
-  function readFields() {
-    page.remember();
-    for (const [key, , kind] of FIELDS) {
+  function drawFields() {
+    part["field-multi_class"].hidden = state.classes.length < 3;
+    part["field-gamma"].hidden = state.settings.features !== "rbf kernel";
+    for (const key of ["noise", "hold_out"]) put(part[`value-${key}`], `${Math.round(100 * state.settings[key])} %`);
+  }
+  function readFields(slider) {
+    const given = {};
+    for (const [key, { kind, options, maybe }] of Object.entries(SETTINGS)) {
       const input = part[`set-${key}`], text = input.value.trim();
-      if (kind === "check") state.settings[key] = input.checked;
-      else if (Array.isArray(kind)) state.settings[key] = key === "on_plane" ? Number(text) : text;
-      else if (kind === "list") state.settings[key] = text ? text.split(/[\s,;]+/).map(Number) : [];
-      else state.settings[key] = text === "" && kind === "maybe" ? null : Number(text);
+      if (kind === "check") given[key] = input.checked;
+      else if (kind === "choice") given[key] = options.find((option) => String(option) === text);
+      else if (kind === "list") given[key] = text ? text.split(/[\s,;]+/).map(Number) : [];
+      else given[key] = text === "" && maybe ? null : text === "" ? NaN : Number(text);
     }
     const pair = part["set-columns"].value;
-    const columns = pair ? pair.split(" ").map(Number) : null;
-    if (String(columns) !== String(state.settings.columns)) Object.assign(state, { box: null, held: null });
-    state.settings.columns = columns;
+    given.columns = pair ? pair.split(" ").map(Number) : null;
+    let checked;
+    try { checked = checkedSettings(given); } catch (error) { complain(error.message); return; }
+    page.remember(slider ? `slider ${slider}` : "");
+    if (String(checked.columns) !== String(state.settings.columns)) Object.assign(state, { box: null, held: null });
+    state.settings = checked;
     state.said = ""; // what was said of an example is about its own settings
-    state.epoch += 1;
+    drawFields();
     refresh();
   }
 
   // ----------------------------------------------------------------------------------------------------------- the run
 
-  function go(index) {
-    const last = state.shown?.run ? state.shown.run.frames.length - 1 : 0;
-    state.index = Math.max(0, Math.min(last, index));
+  const visitOf = (run, k) => (k ? run.at[k - 1] : 0);
+  function mistakesAt(run, visit) { // how many mistakes were made in the first visits, by bisection
+    let [low, high] = [0, run.mistakes];
+    while (low < high) { const middle = (low + high) >> 1; if (run.at[middle] <= visit) low = middle + 1; else high = middle; }
+    return low;
+  }
+  const steps = () => { const run = state.shown?.run; return run ? (state.by === "visit" ? run.visits.length : run.mistakes) : 0; };
+  const present = () => (state.by === "visit" ? state.at : state.k);
+  function moveTo(k, at) {
+    const { run } = state.shown;
+    state.k = Math.max(0, Math.min(run.mistakes, k));
+    state.at = at === undefined || at === null ? visitOf(run, state.k) : Math.max(0, Math.min(run.visits.length, at));
+  }
+  function go(index) { // to a mistake, or to a visit
+    const run = state.shown?.run, to = Math.max(0, Math.min(steps(), index));
+    if (!run) return;
+    if (state.by === "visit") moveTo(mistakesAt(run, to), to);
+    else moveTo(to);
+    drawStepParts();
+  }
+  function goMistake(k) {
+    if (!state.shown?.run) return;
+    moveTo(k);
+    drawStepParts();
+  }
+  function drawStepParts() {
     page.drawMoment();
+    page.drawWeights();
     page.drawStep();
     page.drawCursors();
-    if (state.shown?.theorem || state.shown?.rest) page.drawProof();
+    if (state.shown?.steps || state.shown?.theory?.rest) page.drawProof();
     page.drawCount();
   }
-  function step(by) { // of a long run not every moment is here: those nearby are asked for
-    const frames = state.shown?.run?.frames ?? [0], k = frames[state.index], next = frames[state.index + by];
+  function step(by) { pause(); go(present() + by); keepSoon(); }
+  function stepBy(what) {
     pause();
-    if (next === undefined || Math.abs(next - k) === 1 || line.replay) { go(state.index + by); return; }
-    state.around = k + by;
-    refresh();
+    state.by = what;
+    drawStepParts();
   }
   function pause() {
     clearInterval(state.playing);
@@ -193,20 +287,20 @@ export function mount(host, line) {
   }
   function toggle() {
     if (state.playing) { pause(); return; }
-    const last = state.shown?.run ? state.shown.run.frames.length - 1 : 0;
+    const last = steps();
     if (!last) return;
-    if (state.index >= last) go(0);
+    if (present() >= last) go(0);
     put(part.run, "⏸ Pause");
     part.update.setAttribute("aria-live", "off");
     part.run.setAttribute("aria-pressed", "true");
-    state.playing = setInterval(() => { if (state.index >= last) pause(); else go(state.index + 1); }, 1000 / state.speed);
+    state.playing = setInterval(() => { if (present() >= last) pause(); else go(present() + 1); }, 1000 / state.speed);
   }
   function walkKeys(event) {
     const by = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10, Home: -Infinity, End: Infinity }[event.key];
     if (by === undefined) return;
     event.preventDefault();
     pause();
-    go(state.index + by);
+    goMistake(state.k + by);
   }
   root.addEventListener("keydown", (event) => {
     const open = event.key === "Escape" && root.querySelector("details.menu[open]");
@@ -220,38 +314,33 @@ export function mount(host, line) {
     for (const menu of root.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
   });
 
-  // ------------------------------------------------------------------------------------------------------------- begin
+  // ---------------------------------------------------------------------------------------------------------- drawing
 
   function drawAll() {
     if (!state.box) page.fitBox();
-    if (state.shown?.keeps) {
-      const input = part["set-keep"];
-      const { keeps } = state.shown;
-      if (input.options.length !== keeps.length) input.replaceChildren(...keeps.map((keep) => html("option", {}, keep)));
-      input.value = state.settings.keep ?? "last";
-    }
-    colorClasses();
-    root.dataset.wide = state.shown?.classes.length > 2 || state.shown?.run?.columns > 2; // this update needs more lines
+    state.classes.forEach((_, c) => {
+      const shades = state.shown?.colors?.[c];
+      if (shades) root.style.setProperty(`--n${c}`, `light-dark(${shades.join(", ")})`);
+      else root.style.removeProperty(`--n${c}`);
+    });
+    root.dataset.wide = state.shown?.classes.length > 2 || state.shown?.run?.width > 2; // this step needs more lines
+    drawFields();
     page.drawPlot();
     page.drawMoment();
+    page.drawWeights();
     page.drawStep();
     page.drawVerdict();
     page.drawProof();
     page.drawCharts();
     page.drawCursors();
     page.drawTools();
+    page.drawHand();
     drawHint();
-  }
-  function colorClasses() { // a class that is called after a color is drawn in it
-    state.classes.forEach((label, c) => {
-      const shades = state.shown?.colors?.[label];
-      if (shades) root.style.setProperty(`--n${c}`, `light-dark(${shades.join(", ")})`);
-      else root.style.removeProperty(`--n${c}`);
-    });
   }
   function drawHint() {
     const uneven = state.box && !state.box.equal ? "The two axes have different scales: right angles do not look right." : "";
-    put(part.hint, [state.shown?.view.said || uneven, state.said].filter(Boolean).join(" "));
+    const empty = state.rows.length ? "" : "Click into the plane to place points; choose their label above it.";
+    put(part.hint, [empty, state.shown?.view.said || uneven, state.said].filter(Boolean).join(" "));
   }
   function fit() { // a projection is turned to the run as it is now
     if (state.held) { Object.assign(state, { held: null, box: null }); refresh(); return; }
@@ -261,82 +350,30 @@ export function mount(host, line) {
   let resizing = 0;
   function resize() {
     cancelAnimationFrame(resizing);
-    resizing = requestAnimationFrame(() => {
-      if (!state.box || !root.isConnected) return;
-      page.drawPlot();
-      page.drawMoment();
-      page.drawProof();
-      page.drawCharts();
-      page.drawCursors();
-    });
+    resizing = requestAnimationFrame(() => { if (state.box && root.isConnected) drawAll(); });
   }
-  Object.assign(page, { dark, complain, ask, refresh, adopt, loadPreset, askPreset, readText, readFile, clear, readFields, writeFields, own, allowOffset, fit });
-  Object.assign(page, { go, step, pause, toggle, walkKeys, drawAll, resize });
-  Object.assign(page, plane(page), words(page), charting(page), editing(page), undoing(page), sharing(page));
+  Object.assign(page, { dark, complain, refresh, adopt, loadPreset, drawPreset, readPoints, readFile, clear, readFields, writeFields, own, allowOffset, useFeatures, fit, showPreset, columnNames });
+  Object.assign(page, { go, goMistake, step, stepBy, steps, present, pause, toggle, walkKeys, drawAll, resize, counted });
+  Object.assign(page, plane(page), weighing(page), words(page), charting(page), handling(page), editing(page), undoing(page), sharing(page));
   new ResizeObserver(resize).observe(part.plot);
   page.drawTools();
   page.drawHistory();
-  if (line.first.preset && part.preset) part.preset.value = line.first.preset;
-  adopt(line.first.points, line.first.settings, line.first.said);
-  return { adopt, state, root };
-}
-
-// ------------------------------------------------------------------------------------------------ three ways to Python
-
-// A notebook: anywidget's line.
-function render({ model, el }) {
-  const open = new Map();
-  let count = 0;
-  const hear = (message) => { open.get(message.number)?.(message.answer); open.delete(message.number); };
-  model.on("msg:custom", hear);
-  const { root } = mount(el, {
-    presets: model.get("presets"),
-    first: { points: model.get("points"), settings: model.get("settings") },
-    ask: (kind, asked) => new Promise((resolve) => { open.set(++count, resolve); model.send({ number: count, kind, asked }); }),
-    keep: (points, settings) => { model.set("points", points); model.set("settings", settings); model.save_changes(); },
-  });
-  const { jpThemeLight } = document.body.dataset, said = document.body.className.match(/\b(?:vscode-)?(light|dark)\b/);
-  const theme = jpThemeLight ? { true: "light", false: "dark" }[jpThemeLight] : said?.[1];
-  if (theme) root.dataset.theme = theme; // the notebook's own; otherwise the system's
-  return () => model.off("msg:custom", hear);
-}
-export default { render };
-
-// A server on this machine: every address is relative to the page's own, which has the token in it.
-async function live(host) {
-  const pack = (points, settings) => { // base64 as addresses like it
-    const bytes = new TextEncoder().encode(JSON.stringify({ points, settings }));
-    return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-  };
-  const unpack = () => {
-    const text = location.hash.slice(1).replaceAll("-", "+").replaceAll("_", "/");
-    if (!text) return null;
+  adoptSafely(begin);
+  function adoptSafely({ points, settings, said, preset, step, hand }) {
     try {
-      const found = JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(text), (c) => c.charCodeAt(0))));
-      return found.points.rows.every(Array.isArray) && Array.isArray(found.points.labels) ? found : null;
-    } catch {
-      return null; // not a link of ours
-    }
-  };
-  const { presets, first } = await (await fetch("start")).json();
-  const headers = { "Content-Type": "application/json" };
-  const ask = async (kind, asked) => (await fetch(kind, { method: "POST", headers, body: JSON.stringify(asked) })).json();
-  const begun = unpack() ?? first ?? { ...(await ask("preset", { name: presets[0].name })), preset: presets[0].name };
-  const address = (points, settings) => {
-    const small = points.rows.length <= 400;
-    return `${location.origin}${location.pathname}${small ? `#${pack(points, settings)}` : ""}`;
-  };
-  const keep = (points, settings) => history.replaceState(null, "", address(points, settings));
-  const page = mount(host, { presets, first: begun, ask, address, keep });
-  host.page = page; // for scripts: page.state, page.adopt(points, settings)
-  addEventListener("hashchange", () => { const found = unpack(); if (found) page.adopt(found.points, found.settings); });
+      adopt(checkedPoints(points), settings ?? {}, { said, preset, step });
+      if (hand) { state.hand = hand; drawAll(); }
+    } catch (error) { complain(error.message); adopt({ rows: [], labels: [], names: [] }, {}); }
+  }
+  return { state, root, adopt, adoptSafely };
 }
 
-// A saved page: the run is in it.
-function replay(host) {
-  const run = JSON.parse(document.getElementById("linsep-run").textContent);
-  mount(host, { replay: run, first: run, ask: async () => run.shown });
-}
+// ------------------------------------------------------------------------------------------------------------------ begin
 
 const host = document.querySelector("[data-linsep]");
-if (host) (host.dataset.linsep === "replay" ? replay : live)(host);
+if (host) {
+  const given = JSON.parse(document.getElementById("linsep-start").textContent), linked = unpacked(location.hash);
+  const { points, settings } = PRESETS.worked.make(), example = { points, settings: { ...settings, ...given.settings }, said: PRESETS.worked.said, preset: "worked" };
+  host.page = mount(host, linked ?? (given.points ? given : example)); // for scripts: page.state, page.adopt(points, settings)
+  addEventListener("hashchange", () => { const found = unpacked(location.hash); if (found) host.page.adoptSafely(found); });
+}

@@ -7,7 +7,7 @@ export function undoing(page) {
   // Rows are never changed in place, so a copy of the list is enough.
   const present = () => ({
     rows: [...state.rows], labels: [...state.labels], names: state.names, classes: [...state.classes], settings: { ...state.settings },
-    held: state.held, box: state.box, said: state.said, preset: part.preset?.value,
+    held: state.held, box: state.box, said: state.said, preset: state.preset,
   });
   function remember(what = "") { // called before a change; changes of the same kind in a row are one
     if (what === "" || what !== latest) {
@@ -19,15 +19,14 @@ export function undoing(page) {
     drawHistory();
   }
   function back(from, to) {
-    if (!from.length || page.line.replay) return;
+    if (!from.length) return;
     page.pause();
     page.drag = null;
     to.push(present());
-    const { preset, ...then } = from.pop();
-    Object.assign(state, then, { chosen: Math.min(state.chosen, Math.max(0, then.rows.length - 1)), epoch: state.epoch + 1 });
+    const then = from.pop();
+    Object.assign(state, then, { chosen: Math.min(state.chosen, Math.max(0, then.rows.length - 1)) });
     latest = "";
-    if (part.preset) part.preset.value = preset;
-    if (part.teacher) part.teacher.hidden = preset !== "teacher";
+    page.showPreset();
     page.writeFields();
     drawHistory();
     page.refresh();

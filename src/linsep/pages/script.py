@@ -1,0 +1,72 @@
+"""Puts JavaScript modules into one script, for pages that are one file; there is no build step beside this."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from functools import cache
+from importlib.resources import files
+
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?(?:function\*?|const|class) (\w+))", re.MULTILINE)
+
+
+@cache
+def bundle(*entries: str, without: tuple[str, ...] = ()) -> str:
+    """Return some modules and all that they import as one script; module ``a/b.js`` becomes the constant ``a_b``.
+
+    Parameters
+    ----------
+    *entries : str
+        Paths within ``linsep/pages``, such as ``"checker/panel.js"``.
+    without : tuple of str, default=()
+        Entries of a script that stands before this one in the page, and holds these modules.
+
+    Returns
+    -------
+    script : str
+    """
+    held = _modules(without)
+    parts = []
+    for path in _modules(entries):
+        if path not in held:
+            text = _text(path)
+            exports = ", ".join(name for _, name in _EXPORT.findall(text))
+            taken = _IMPORT.sub(
+                lambda found, path=path: (  # type: ignore[misc]
+                    f"const {{ {found[1].strip().replace(' as ', ': ')} }} = {_constant(_beside(path, found[2]))};\n"
+                ),
+                text,
+            )
+            body = _EXPORT.sub(r"\1", taken)
+            parts.append(f"const {_constant(path)} = (() => {{\n{body}return {{ {exports} }};\n}})();\n")
+    return "\n".join(parts).replace("</script", "<\\/script")
+
+
+def _modules(entries: tuple[str, ...]) -> list[str]:
+    """Return the paths of some modules and of all that they import, each after those that it imports."""
+    found: list[str] = []
+
+    def add(path: str) -> None:
+        if path not in found:
+            for _, other in _IMPORT.findall(_text(path)):
+                add(_beside(path, other))
+            found.append(path)
+
+    for entry in entries:
+        add(entry)
+    return found
+
+
+def _text(path: str) -> str:
+    return files("linsep.pages").joinpath(path).read_text(encoding="utf-8")
+
+
+def _beside(path: str, other: str) -> str:
+    """Return the path that a module imports."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), other))
+
+
+def _constant(path: str) -> str:
+    """Return the constant that holds what a module exports."""
+    return re.sub(r"\W", "_", path.removesuffix(".js"))
