@@ -43,6 +43,7 @@ def test_the_python_is_true(line: list[str]) -> None:
         assert eval(line[1].strip("`"), prepared())
 
 
+@pytest.mark.slow
 def test_the_commands_run(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("points.csv").write_text("x1,x2,label\n1,0,1\n0,-1,-1\n0,1,1\n-1,0,-1\n")
@@ -53,3 +54,9 @@ def test_the_commands_run(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         code, _, error = run(*shlex.split(said)[1:], *out)
         assert code in (0, 1), (said, error)  # 1: no plane separates the rows
         assert code == 0 or "xor" in said, (said, error)
+
+
+def test_the_places_are_on_the_page(run: Any, tmp_path: Path) -> None:
+    assert run("explore", "--out", tmp_path / "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8").lower()
+    assert [line[3] for line in LINES if line[3] and line[3].lower() not in page] == []
