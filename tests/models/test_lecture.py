@@ -17,6 +17,7 @@ from linsep import (
     PassiveAggressive,
     Perceptron,
     Plane,
+    PlaneDisplay,
     audit,
     generalization,
     hardest_order,
@@ -237,6 +238,9 @@ def test_a_plane_is_an_object():
     assert model.plane_.margin(X, y) == pytest.approx(model.margin_)
     with pytest.raises(DataError, match="2 weights"):
         plane.score([[1, 2, 3]])
+    drawn, modeled = PlaneDisplay.from_plane(model.plane_, X, y), PlaneDisplay.from_estimator(model, X, y)
+    assert drawn.margin_ == modeled.margin_
+    assert drawn.labels == modeled.labels == (-1, 1)
 
 
 def test_counts_are_weights():

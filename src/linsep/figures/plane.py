@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from scipy.sparse.linalg import LinearOperator, svds
 
-from linsep.data.arrays import matrix_for
-from linsep.data.labels import check_same_length, class_codes, class_labels
+from linsep.data.arrays import as_matrix, matrix_for
+from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes
+from linsep.data.plane import Plane
 from linsep.errors import DataError
 from linsep.figures.style import Display, Palette, below, draw_classes, plain
 from linsep.models.linear import Linear
@@ -118,6 +119,38 @@ class PlaneDisplay(Display):
             drawn.points, codes[drawn.rows] == 1, drawn.w, drawn.b, counts=counts[drawn.rows],
             labels=tuple(model.classes_.tolist()), axes_names=drawn.names, support=support[drawn.rows],
             suspects=in_the_way(model, X.shape[0])[drawn.rows], caption=drawn.caption,
+        )  # fmt: skip
+        return display.plot(ax=ax, style=style)
+
+    @classmethod
+    def from_plane(cls, plane: Plane, X: Any, y: Any, *, ax: Axes | None = None, style: str = "light") -> Self:
+        """Draw any plane among some rows of two labels; the second in sorted order is the positive one.
+
+        Parameters
+        ----------
+        plane : Plane
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        style : {"light", "dark"}, default="light"
+
+        Returns
+        -------
+        display : PlaneDisplay
+        """
+        X = as_matrix(X)
+        classes, codes = classes_and_codes(class_labels(y))
+        check_same_length(X, codes)
+        if len(classes) != 2:
+            raise ValueError(f"a plane separates two classes, but there are {len(classes)}")
+        if not plane.norm > 0:
+            raise ValueError("there is no plane to draw: w = 0")
+        counts = np.zeros(X.shape[0], np.intp)
+        drawn = project(X, np.asarray(plane.w, dtype=np.float64), float(plane.b), counts, None)
+        display = cls(
+            drawn.points, codes[drawn.rows] == 1, drawn.w, drawn.b, counts=counts[drawn.rows],
+            labels=tuple(classes.tolist()), axes_names=drawn.names, caption=drawn.caption,
         )  # fmt: skip
         return display.plot(ax=ax, style=style)
 
