@@ -1,4 +1,4 @@
-"""The words for stop reasons, verdicts and bounds, shared by command line, report and explorer."""
+"""The words for stop reasons, verdicts and bounds, shared by command line and report."""
 
 from __future__ import annotations
 

@@ -49,6 +49,13 @@ test("strict mistakes never leave zero weights, violations do", () => {
   assert.ok(study(WORKED, { mistake: "strict", start: [0, -1, 0] }).run.mistakes > 0);
 });
 
+test("a list of visits is made once, exactly", () => {
+  const { run } = study(WORKED, { order: "list", visits: [2, 0, 2], fit_intercept: false });
+  assert.deepEqual([run.visits, run.trace, run.stop], [[2, 0, 2], [2, 0], "separated"]);
+  assert.equal(study(WORKED, { order: "list", visits: [2], fit_intercept: false }).run.stop, "visited");
+  assert.throws(() => study(WORKED, { order: "list", visits: [4] }), /p5/);
+});
+
 test("the weights after k mistakes are sums of rows", () => {
   const found = study(PRESETS.five.make().points, { order: "shuffled", eta0: 0.5 }), { run, codes } = found;
   for (const k of [0, 1, 5, run.mistakes]) {

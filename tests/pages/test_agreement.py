@@ -14,7 +14,7 @@ import linsep
 pytestmark = pytest.mark.filterwarnings("ignore")
 HERE = Path(__file__).parent
 NODE = shutil.which("node")
-ORDERS = ("cyclic", "shuffled", "first", "worst")
+ORDERS = ("cyclic", "shuffled", "first", "worst", "list")
 
 
 def problem(seed):
@@ -35,12 +35,14 @@ def problem(seed):
         "order": order,
         "fit_intercept": bool(rng.random() < 0.6),
         "eta0": float(rng.choice([1.0, 0.5, 2.0])),
-        "mistake": str(rng.choice(["violation", "violation", "prediction"])),
+        "mistake": str(rng.choice(["violation", "violation", "strict", "prediction"])),
         "on_plane": int(rng.choice([-1, 1])),
         "max_updates": int(rng.choice([50, 400])),
         "max_iter": 60,
         "random_state": int(rng.integers(0, 1000)),
     }
+    if order == "list":
+        settings["visits"] = rng.integers(0, n, 3 * n).tolist()
     if order in ("cyclic", "shuffled"):
         settings["keep"] = str(rng.choice(["last", "best", "average", "vote"]))
         settings["multi_class"] = str(rng.choice(["argmax", "argmax", "ovr"]))
@@ -67,7 +69,7 @@ def same(page, given):
     if start is not None:
         d = X.shape[1]
         first = {"coef_init": [start[:d]], "intercept_init": start[d:] if offset else None}
-    settings |= {"shuffle": order == "shuffled", "order": order if order in ("first", "worst") else None}
+    settings["order"] = settings.pop("visits") if order == "list" else order
     model = linsep.Perceptron(prove=False, **settings).fit(X, y, **first)
 
     def equal(found, expected):

@@ -21,7 +21,7 @@ from linsep.pages.script import bundle
 
 MOST_ROWS, MOST_COLUMNS, MOST_CLASSES = 3000, 32, 10  # that the page takes: points.js says the same
 SETTINGS = (  # that the page takes: settings.js declares them
-    *("order", "eta0", "fit_intercept", "features", "mistake", "keep", "multi_class", "noise", "hold_out", "start"),
+    *("order", "visits", "eta0", "fit_intercept", "features", "mistake", "keep", "multi_class", "noise", "hold_out", "start"),
     *("on_plane", "update_margin", "max_iter", "max_updates", "tol", "target_margin", "early_stopping", "gamma"),
     *("random_state", "columns"),
 )
@@ -37,6 +37,8 @@ class Page:
         for name in settings or {}:
             if name not in SETTINGS:
                 raise TypeError(f"the explorer has no setting {name!r}; it has {', '.join(SETTINGS)}")
+        if settings and not isinstance(order := settings.get("order", ""), str):
+            settings = settings | {"order": "list", "visits": [int(i) for i in order]}
         self.start: dict[str, Any] = {"points": points, "settings": settings or {}, "said": note}
 
     @property

@@ -163,22 +163,6 @@ def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init
     return _replayed(model, rows, labels, _among(kept, codes, machines), np.column_stack((start.W, start.b)), kept)
 
 
-def retrace_each(model: Any, X: Any, y: Any) -> tuple[Array, list[Trail]]:
-    """Make the updates of one-against-rest again, from zero weights: the class of each mistake, a trail for each class.
-
-    Each class has a perceptron of its own, with the rows of the other classes on the negative side.
-    """
-    codes = _recorded(model)
-    machines, d = model.coef_.shape
-    rows, labels, kept = _trained_on(model, X, y)
-    owners, numbers = codes % machines, _among(kept, codes, machines) // machines
-    start = np.zeros((1, d + 1))
-    return owners, [
-        _replayed(model, rows, (labels == c).astype(np.intp), numbers[owners == c], start, kept)
-        for c in range(machines)
-    ]
-
-
 def as_trained(model: Any, X: Any) -> Any:
     """Return rows in the units in which a model learned from them: scaled, if ``fit_source`` scaled them."""
     scaling = getattr(model, "scaling_", None)

@@ -9,6 +9,8 @@ import { theory } from "./theory.js";
 // The run on points {rows, labels} under settings; `question` is what `theory` answers, null with a kernel.
 export function study(points, given) {
   const { rows, labels } = checkedPoints(points), settings = checkedSettings(given), classes = sortedClasses(labels);
+  const far = settings.order === "list" && settings.visits.find((i) => i >= rows.length);
+  if (far || far === 0) throw new Error(`Visits: there is no p${far + 1}, the points are p1 to p${rows.length}`);
   const { columns } = settings, seen = columns && rows[0]?.length > 2 ? rows.map((row) => columns.map((j) => row[j])) : rows;
   const found = { settings, classes, ...prepared(labels, classes, settings), seen, space: null, run: null, question: null };
   const learned = [...found.codes.keys()].filter((i) => !found.test[i]);

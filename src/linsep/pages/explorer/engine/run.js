@@ -121,6 +121,7 @@ export function train(space, codes, classes, settings, test) {
     let limit = Math.min(settings.max_updates, apart ? Infinity : Math.floor(allowed) + 1);
     if (order === "first" || order === "worst") limit = Math.min(limit, made + 1);
     let rows = used;
+    if (order === "list") rows = settings.visits.filter((i) => !test[i]);
     if (order === "shuffled") rows = Array.from(shuffled(used.length, seed, number), (j) => used[j]);
     let leads = null;
     if (order === "worst") {
@@ -160,20 +161,22 @@ export function train(space, codes, classes, settings, test) {
   pocket.run = run;
   while (!run.stop) {
     const pass = onePass(run.passes.length);
-    if (pass.mistakes === 0) run.stop = "separated";
+    if (pass.mistakes === 0 && settings.order !== "list") run.stop = "separated";
     else if ((apart ? Math.max(...spent) : made) > allowed) run.stop = "margin_refuted";
     else if (made >= settings.max_updates) run.stop = "max_updates";
+    else if (settings.order === "list") run.stop = "visited";
     else if (early && held.length && stalled(run.passes.map(({ test }) => test), settings.tol ?? 0)) run.stop = "validation";
     else if (!(early && held.length) && settings.tol !== null && stalled(run.passes.map(({ loss }) => loss), settings.tol)) run.stop = "loss_plateau";
     else if (run.passes.length >= settings.max_iter) run.stop = "max_iter";
   }
-  if (run.stop === "separated" && settings.mistake !== "violation") {
+  if (run.stop === "visited" || (run.stop === "separated" && settings.mistake !== "violation")) {
     let least = Infinity;
     for (const i of used) {
       if (!apart) { least = Math.min(least, lead(space, i, codes[i], machines, w).v); continue; }
       for (let c = 0; c < machines; c++) least = Math.min(least, (c === codes[i] ? 1 : -1) * (space.dot(i, w, c * size) + w[c * size + width]));
     }
-    if (!(least > 0)) run.stop = "no_mistakes"; // a row on the plane may be no mistake
+    if (run.stop === "visited") run.stop = least > 0 ? "separated" : "visited";
+    else if (!(least > 0)) run.stop = "no_mistakes"; // a row on the plane may be no mistake
   }
   run.mistakes = made;
   run.weightsAt = weightsAt;

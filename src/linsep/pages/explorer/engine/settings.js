@@ -8,7 +8,8 @@ const number = (label, least, most, help, more = {}) => ({ kind: "number", label
 const check = (label, help, more = {}) => ({ kind: "check", label, help, ...more });
 
 export const SETTINGS = {
-  order: choice("Order", ["cyclic", "shuffled", "first", "worst"], "In which order points are visited: one after the other, in a new random order each pass, always the first that is wrong, or always the worst."),
+  order: choice("Order", ["cyclic", "shuffled", "first", "worst", "list"], "In which order points are visited: one after the other, in a new random order each pass, always the first that is wrong, always the worst, or exactly the visits of a list, once."),
+  visits: { kind: "list", label: "Visits", help: "The list: numbers of points, 1 for p1, in the order in which they are visited.", value: [], from: 1 },
   eta0: number("Learning rate η", 1e-6, 1e6, "How far a mistake moves the weights. From zero weights it changes only their length.", { value: 1 }),
   fit_intercept: check("Offset b", "Without an offset the plane goes through the origin.", { value: true }),
   features: choice("Features", FEATURES, "What the perceptron sees of a point: its columns; also their squares and products (x², xy); or a kernel, (x·z + 1)² or exp(−γ‖x − z‖²), without an offset."),
@@ -48,6 +49,7 @@ export function checkedSettings(given) {
   }
   const { columns } = found;
   if (columns !== undefined && columns !== null && !(Array.isArray(columns) && columns.length === 2 && columns.every((j) => Number.isInteger(j) && j >= 0) && columns[0] !== columns[1])) throw new Error("Columns: choose two different ones");
+  if (!found.visits.every((i) => Number.isInteger(i) && i >= 0)) throw new Error("Visits: write numbers of points, such as 1 2 1 3");
   if (found.keep !== "last" && ["first", "worst"].includes(found.order)) throw new Error(`Keep ${found.keep} needs passes over all points, and the order ${found.order} makes none`);
   if (found.multi_class === "ovr" && ["first", "worst"].includes(found.order)) throw new Error(`the order ${found.order} picks one point for all classes together: choose argmax`);
   if (found.mistake !== "violation" && found.update_margin > 0) throw new Error(`an update margin goes with violations, not with ${found.mistake} mistakes`);

@@ -199,10 +199,10 @@ export function mount(host, begin) {
   // ------------------------------------------------------------------------------------------------------ the settings
 
   function writeFields() {
-    for (const [key, { kind }] of Object.entries(SETTINGS)) {
+    for (const [key, { kind, from = 0 }] of Object.entries(SETTINGS)) {
       const input = part[`set-${key}`], value = state.settings[key];
       if (kind === "check") input.checked = value;
-      else input.value = Array.isArray(value) ? value.map(String).join(" ") : value ?? "";
+      else input.value = Array.isArray(value) ? value.map((v) => String(v + from)).join(" ") : value ?? "";
     }
     const names = columnNames(), d = names.length, pairs = [["", `all ${d}, projected`]];
     part.columns.hidden = d < 3;
@@ -213,16 +213,17 @@ export function mount(host, begin) {
   }
   function drawFields() {
     part["field-multi_class"].hidden = state.classes.length < 3;
+    part["field-visits"].hidden = state.settings.order !== "list";
     part["field-gamma"].hidden = state.settings.features !== "rbf kernel";
     for (const key of ["noise", "hold_out"]) put(part[`value-${key}`], `${Math.round(100 * state.settings[key])} %`);
   }
   function readFields(slider) {
     const given = {};
-    for (const [key, { kind, options, maybe }] of Object.entries(SETTINGS)) {
+    for (const [key, { kind, options, maybe, from = 0 }] of Object.entries(SETTINGS)) {
       const input = part[`set-${key}`], text = input.value.trim();
       if (kind === "check") given[key] = input.checked;
       else if (kind === "choice") given[key] = options.find((option) => String(option) === text);
-      else if (kind === "list") given[key] = text ? text.split(/[\s,;]+/).map(Number) : [];
+      else if (kind === "list") given[key] = text ? text.split(/[\s,;]+/).map((word) => Number(from ? word.replace(/^p/, "") : word) - from) : [];
       else given[key] = text === "" && maybe ? null : text === "" ? NaN : Number(text);
     }
     const pair = part["set-columns"].value;

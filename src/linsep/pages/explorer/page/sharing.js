@@ -43,6 +43,7 @@ export function pythonScript({ settings, classes, seen, codes, test }) {
   if (!kernel && !settings.fit_intercept) given.push("fit_intercept=False");
   if (settings.order === "cyclic") given.push("shuffle=False");
   if (["first", "worst"].includes(settings.order)) given.push(`order="${settings.order}"`);
+  if (settings.order === "list") given.push(`order=${python(settings.visits.filter((i) => !settings.hold_out || !test[i]).map((i) => (settings.hold_out ? i - test.slice(0, i).reduce((sum, held) => sum + held, 0) : i)))}`);
   for (const [key, value] of Object.entries(usually)) {
     if (settings[key] !== value && !(kernel && !["keep", "multi_class", "on_plane", "random_state", "max_iter"].includes(key)) && !(key === "early_stopping" && settings.hold_out)) given.push(`${key}=${python(settings[key])}`);
   }

@@ -7,7 +7,7 @@ import { colored, html, name, number, put, quiet, signed, svg, tag, vector } fro
 
 const STOPPED = {
   separated: "a full pass without a mistake", no_mistakes: "a full pass without a mistake, but some points lie on the plane", max_iter: "the pass budget is spent",
-  max_updates: "the budget of mistakes is spent", loss_plateau: "the loss no longer improves", validation: "the error on held-out points no longer improves",
+  max_updates: "the budget of mistakes is spent", visited: "every visit of the list is made", loss_plateau: "the loss no longer improves", validation: "the error on held-out points no longer improves",
   margin_refuted: "the number of mistakes proves that no plane has the target margin",
 };
 function title(kind, offset) {
@@ -43,7 +43,7 @@ export function words(page) {
     const { run } = state.shown ?? {}, lines = run ? stepLines(run) : [];
     for (let i = 0; i < 4; i++) put(part[`step${i}`], lines[i] ?? "\u00a0");
   }
-  const shownWeights = (w, c, run) => { const from = c * (run.width + 1), all = Array.from(w.slice(from, from + run.width)); return vector(all.slice(0, 4), run.width); };
+  const shownWeights = (w, c, run) => { const from = c * (run.width + 1), all = Array.from(w.slice(from, from + run.width)); return vector(all.slice(0, 6), run.width); };
   const shownOffset = (w, c, run) => number(w[c * (run.width + 1) + run.width]);
 
   function stepLines(run) {
@@ -54,7 +54,7 @@ export function words(page) {
     const row = visited ? run.visits[state.at - 1] : run.trace[k - 1];
     if (row === undefined) return ["Before the first mistake", many ? `all ${run.machines} weight vectors are zero` : space.kernel ? "α = 0 for every point" : `w = ${weights(after)}${andOffset(after)}`];
     const pass = run.passes.findIndex(({ to }) => to >= state.at) + 1 || run.passes.length, label = classes[codes[row]];
-    const x = vector(Array.from(space.rows[row]).slice(0, 4), space.rows[row].length), step = `${number(run.eta)}·${x}`;
+    const x = vector(Array.from(space.rows[row]).slice(0, 6), space.rows[row].length), step = `${number(run.eta)}·${x}`;
     if (visited) {
       const score = many ? "" : space.dot(row, after, 0) + after[run.width], y = codes[row] ? 1 : -1;
       return [`Visit ${state.at}, in pass ${pass}: ${name(row)}, x = ${x}, label ${tag(label)}`, many ? "its class scores highest: right, nothing changes" : `y s(x) = ${number(y * score)}: right, nothing changes`,
