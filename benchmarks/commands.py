@@ -33,4 +33,4 @@ def run() -> Iterator[Row]:
         jobs = [process(Path(name), RUN, *command.split()) for command in COMMANDS]
         *ours, numba = in_turns(*jobs, process(Path(name), "import numba"), times=sized(9, 1))
         for command, seconds in zip(COMMANDS, ours, strict=True):
-            yield at_most(f"linsep {command.split()[0]}, 150 rows, whole process", seconds, "import numba", numba, 2.5)
+            yield at_most(f"linsep {command.split()[0]}, 150 rows, whole process", seconds, "import numba", numba, 3)

@@ -74,7 +74,7 @@ def run() -> Iterator[Row]:
     X, y = quasi(sized(100_000, 2000), 50)
     w = np.ones(50)
     ours, product = in_turns(lambda: separation(X, y), lambda: X @ w, times=7)
-    yield at_most(f"separation, {len(X)}×50, quasi", ours, "X @ w", product, 20)
+    yield at_most(f"separation, {len(X)}×50, quasi", ours, "X @ w", product, 40)
     small, labels = quasi(80, 3)
     ours = best(lambda: separation(small, labels), 20)
     yield at_least("separation, 80×3, quasi", ours, "50 ms", 0.05, 1)
