@@ -135,7 +135,7 @@ test("held-out points are not learned from, and noise changes training labels al
 
 test("settings are checked by what is declared", () => {
   assert.deepEqual(Object.keys(usual()), Object.keys(SETTINGS));
-  for (const bad of [{ order: "backwards" }, { eta0: 0 }, { eta0: "1" }, { max_iter: 1.5 }, { nothing: 1 }, { keep: "best", order: "first" }, { mistake: "prediction", update_margin: 1 }, { columns: [1, 1] }]) {
+  for (const bad of [{ order: "backwards" }, { eta0: 0 }, { eta0: "1" }, { max_iter: 1.5 }, { nothing: 1 }, { keep: "best", order: "first" }, { mistake: "prediction", update_margin: 1 }, { columns: [1, 1] }, { features: "rbf kernel", order: "worst" }]) {
     assert.throws(() => checkedSettings(bad), Error, JSON.stringify(bad));
   }
 });

@@ -53,6 +53,11 @@ def test_a_page_holds_everything_and_no_label_ends_its_script():
     assert "/*" not in re.sub(r"/\*.*?\*/", "", html, flags=re.DOTALL)  # nothing was left to be put in
 
 
+def test_an_order_may_be_a_list_of_rows():
+    page = linsep.explore([[0.0], [1.0]], [0, 1], order=np.array([1, 0, 1]))
+    assert start(page.html)["settings"] == {"order": "list", "visits": [1, 0, 1]}
+
+
 def test_a_notebook_shows_the_page_in_a_frame():
     page = linsep.explore([[0.0], [1.0]], [0, 1])
     shown = page._repr_html_()

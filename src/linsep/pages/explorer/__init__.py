@@ -20,9 +20,10 @@ def explore(X: Any = None, y: Any = None, **settings: Any) -> Page:
     y : array-like of shape (n,), default=None
         Labels, of up to 10 classes.
     **settings
-        Of the run, as those of ``Perceptron``: ``fit_intercept``, ``order`` ("cyclic", "shuffled", "first",
-        "worst" or a list of row numbers), ``eta0``, ``max_iter``, ``max_updates``, ``random_state`` and so on; and ``features`` ("columns",
-        "quadratic", "poly kernel" or "rbf kernel"), ``hold_out`` and ``noise``, shares of the points.
+        Of the run, as those of ``Perceptron``: ``fit_intercept``, ``order`` ("cyclic", "shuffled", "first", "worst"
+        or a list of row numbers), ``eta0``, ``max_iter``, ``max_updates``, ``random_state`` and so on; and
+        ``features`` ("columns", "quadratic", "poly kernel" or "rbf kernel"), ``hold_out`` and ``noise``, shares of the
+        points.
 
     Returns
     -------

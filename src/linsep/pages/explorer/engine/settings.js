@@ -1,7 +1,7 @@
 // The settings of a run, declared once: the page makes its fields from them, links and files are checked against them. The names are
 // those of linsep.Perceptron, and so are the meanings.
 
-import { FEATURES } from "./features.js";
+import { FEATURES, isKernel } from "./features.js";
 
 const choice = (label, options, help, more = {}) => ({ kind: "choice", label, options, help, ...more });
 const number = (label, least, most, help, more = {}) => ({ kind: "number", label, least, most, help, ...more });
@@ -53,5 +53,9 @@ export function checkedSettings(given) {
   if (found.keep !== "last" && ["first", "worst"].includes(found.order)) throw new Error(`Keep ${found.keep} needs passes over all points, and the order ${found.order} makes none`);
   if (found.multi_class === "ovr" && ["first", "worst"].includes(found.order)) throw new Error(`the order ${found.order} picks one point for all classes together: choose argmax`);
   if (found.mistake !== "violation" && found.update_margin > 0) throw new Error(`an update margin goes with violations, not with ${found.mistake} mistakes`);
+  const { features, order, mistake, update_margin: margin, keep, tol, target_margin: target } = found;
+  if (isKernel(features) && (!["cyclic", "shuffled"].includes(order) || mistake !== "violation" || margin || keep === "best" || tol !== null || target !== null)) {
+    throw new Error("a kernel goes with cyclic or shuffled orders, violations and budgets, and keeps the last, the average or the vote");
+  }
   return found;
 }

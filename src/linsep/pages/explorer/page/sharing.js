@@ -41,9 +41,9 @@ export function pythonScript({ settings, classes, seen, codes, test }) {
   const usually = { eta0: 1, keep: "last", multi_class: "argmax", mistake: "violation", on_plane: -1, update_margin: 0, tol: null, target_margin: null, early_stopping: false, random_state: 0, max_iter: 1000 };
   if (kernel) given.push(settings.features === "poly kernel" ? 'kernel="poly", degree=2, gamma=1.0' : `kernel="rbf", gamma=${settings.gamma}`);
   if (!kernel && !settings.fit_intercept) given.push("fit_intercept=False");
-  if (settings.order === "cyclic") given.push("shuffle=False");
-  if (["first", "worst"].includes(settings.order)) given.push(`order="${settings.order}"`);
-  if (settings.order === "list") given.push(`order=${python(settings.visits.filter((i) => !settings.hold_out || !test[i]).map((i) => (settings.hold_out ? i - test.slice(0, i).reduce((sum, held) => sum + held, 0) : i)))}`);
+  if (kernel && settings.order !== "shuffled") given.push("shuffle=False");
+  else if (["cyclic", "first", "worst"].includes(settings.order)) given.push(`order="${settings.order}"`);
+  else if (settings.order === "list") given.push(`order=${python(settings.visits.filter((i) => !settings.hold_out || !test[i]).map((i) => (settings.hold_out ? i - test.slice(0, i).reduce((sum, held) => sum + held, 0) : i)))}`);
   for (const [key, value] of Object.entries(usually)) {
     if (settings[key] !== value && !(kernel && !["keep", "multi_class", "on_plane", "random_state", "max_iter"].includes(key)) && !(key === "early_stopping" && settings.hold_out)) given.push(`${key}=${python(settings[key])}`);
   }
