@@ -71,6 +71,13 @@ def measured(y: Array) -> str | None:
     return f"Unknown label type: {what}, which looks like measurements; turn them into classes first"
 
 
+def refuse_measurements(y: Any) -> None:
+    """Refuse labels of a program that look like measurements."""
+    what = measured(class_labels(y))
+    if what is not None:
+        raise DataError("", what)
+
+
 def check_same_length(X: Any, y: Array) -> None:
     """Refuse rows and labels that do not go together."""
     if X.shape[0] != len(y):

@@ -21,7 +21,19 @@ from linsep.pages.script import bundle
 
 MOST_ROWS, MOST_COLUMNS, MOST_CLASSES = 3000, 32, 10  # that the page takes: points.js says the same
 SETTINGS = (  # that the page takes: settings.js declares them
-    *("order", "visits", "eta0", "fit_intercept", "features", "mistake", "keep", "multi_class", "noise", "hold_out", "start"),
+    *(
+        "order",
+        "visits",
+        "eta0",
+        "fit_intercept",
+        "features",
+        "mistake",
+        "keep",
+        "multi_class",
+        "noise",
+        "hold_out",
+        "start",
+    ),
     *("on_plane", "update_margin", "max_iter", "max_updates", "tol", "target_margin", "early_stopping", "gamma"),
     *("random_state", "columns"),
 )
