@@ -143,7 +143,7 @@ def test_a_label_that_nobody_meant() -> None:
         warnings.simplefilter("error")
         read(io.BytesIO(f"sex,who\n{rows}".encode()), format="csv", target="who")
     with pytest.raises(ValueError, match="Unknown label type"):
-        separate([[0.0], [1.0], [2.0]], [0.5, 1.5, 2.5])
+        separate(np.arange(163.0)[:, None], np.arange(163) + 0.5)
 
 
 def test_dropped_rows_have_gaps_among_words_too() -> None:

@@ -12,6 +12,7 @@ from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Examples, Floats, Rows
 
 NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_FEW = 20  # different numbers with fractions that may be classes
 _SIGNS = np.array([-1, 1], np.int8)  # of the two classes
 NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
@@ -72,9 +73,10 @@ def measured(y: Array) -> str | None:
 
 
 def refuse_measurements(y: Any) -> None:
-    """Refuse labels of a program that look like measurements."""
-    what = measured(class_labels(y))
-    if what is not None:
+    """Refuse labels of a program that look like measurements: fractions, and more than a few of them."""
+    labels = class_labels(y)
+    what = measured(labels)
+    if what is not None and len(np.unique(labels)) > _FEW:
         raise DataError("", what)
 
 
