@@ -179,7 +179,7 @@ def checks() -> dict[str, dict[str, Check]]:
     return {
         "decides whether a plane separates, with a proof": named("separab")
         | {"linsep": does(lambda: linsep.verify(linsep.separate(X, Y), X, Y))},
-        "gets all rows right on separable data, by default": {
+        "gets all rows right on data with a clear margin, by default": {
             "linsep": does(lambda: Perceptron().fit(X, Y).score(X, Y) == 1),
             "scikit-learn": does(lambda: scikit("Perceptron").fit(X, Y).score(X, Y) == 1),
             "LIBLINEAR": does(lambda: liblinear("", X, Y) == 1),

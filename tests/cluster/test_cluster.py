@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import json
 import os
 import pickle
 import re
@@ -328,7 +329,8 @@ def test_one_shard_with_every_rule(client, folder, how):
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_standard_scaling_beside_words_on_one_shard(client, folder, fit_intercept):
+@pytest.mark.parametrize(("scale", "keep"), [("standard", "last"), ("auto", "auto")])
+def test_standard_scaling_beside_words_on_one_shard(client, folder, fit_intercept, scale, keep):
     rng = np.random.default_rng(4)
     y = rng.integers(0, 2, 80)
     lines = [f"{4000 + 300 * c + rng.integers(-99, 99)},{rng.choice(['u', 'v'])},{c}\n" for c in y]
@@ -336,11 +338,25 @@ def test_standard_scaling_beside_words_on_one_shard(client, folder, fit_intercep
     path.write_text("mass,island,label\n" + "".join(lines))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        models = [Perceptron(fit_intercept=fit_intercept, max_iter=20) for _ in range(2)]
-        there = cluster.fit(models[0], read(path), client, scale="standard")
-        here = fit_source(models[1], read(path), scale="standard")
+        models = [Perceptron(fit_intercept=fit_intercept, max_iter=20, keep=keep) for _ in range(2)]
+        there = cluster.fit(models[0], read(path), client, scale=scale)
+        here = fit_source(models[1], read(path), scale=scale)
     same(there, here)
+    assert here.scaling_["kind"] == there.scaling_["kind"] == "standard"
     assert (here.training_errors_ == 0) == fit_intercept
+
+
+def test_json_lines_on_shards(client, folder):
+    rng = np.random.default_rng(0)
+    rows = [
+        {"x": round(float(x), 3), "town": "Ulm" if x > 1 else "Bonn", "y": int(x > 0)} for x in rng.normal(size=300)
+    ]
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    there = cluster.fit(Perceptron(keep="auto"), read(path), client, shard_bytes=shard_bytes(str(path), 4))
+    assert len(there.mixing_["mistakes"][0]) == 4
+    assert there.stop_reason_ == "separated"
+    assert there.predict(rows).tolist() == [row["y"] for row in rows]
 
 
 def test_libsvm_and_words_on_shards(client, folder):

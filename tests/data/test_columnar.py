@@ -19,7 +19,7 @@ from numpy.lib import format as npy
 from linsep.data import numpy_files, schema, tables
 from linsep.data.hashing import hash_name
 from linsep.data.read import read
-from linsep.data.schema import CATEGORY, DATE, NUMBER, TEXT, WORD
+from linsep.data.schema import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, WORD
 from linsep.errors import ReadError
 
 
@@ -72,7 +72,8 @@ def test_what_becomes_of_a_column() -> None:
     def kind(of: pa.DataType, *, category: bool = False, text: bool = False) -> str:
         return tables.kind_of("c", of, category=category, text=text)
 
-    assert kind(pa.int32()) == kind(pa.bool_()) == kind(pa.decimal128(5, 2)) == kind(pa.null()) == NUMBER
+    assert kind(pa.bool_()) == BOOLEAN
+    assert kind(pa.int32()) == kind(pa.decimal128(5, 2)) == kind(pa.null()) == NUMBER
     assert kind(pa.int32(), category=True) == kind(pa.string()) == WORD
     assert tables.kind_of("c", pa.string(), hashed=True) == CATEGORY
     assert kind(pa.date32()) == kind(pa.timestamp("s")) == kind(pa.time32("s")) == kind(pa.duration("s")) == DATE
@@ -88,7 +89,8 @@ def test_tables_that_do_not_agree(tmp_path: Path) -> None:
     one = parquet(tmp_path / "1.parquet", a=[1.0], s=["x"], y=[0])
     words = parquet(tmp_path / "2.parquet", a=["one"], s=["x"], y=[1])
     other = parquet(tmp_path / "3.parquet", b=[1.0], s=["x"], y=[1])
-    assert complaint([one, words]) == f"2.parquet: column 'a' is a {WORD} here, but a {NUMBER} was expected"
+    what = "2.parquet: row 0, column 'a': 'one' is not a number, as the cells above are (categorical='a' allows it)"
+    assert complaint([one, words]) == what
     assert complaint([one, other]) == "3.parquet: no column is named 'a'; there are 'b', 's', 'y'"
     assert complaint(one, n_features=7).startswith("1.parquet: has ")
     assert complaint(one, n_features=7).endswith(" features, but 7 are expected")

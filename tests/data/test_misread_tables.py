@@ -61,12 +61,9 @@ LISTS = "".join(json.dumps(list(record.values())) + "\n" for record in RECORDS).
 COLUMNS = {name: [record[name] for record in RECORDS] for name in RECORDS[0]}
 PAGE = b"<table border=1><tr><th>x</th><th>y</th></tr><tr><td>1</td><td>a</td></tr></table>\n"
 OTHERS = {  # what a file holds: the name of its format, and the usual endings
-    "lines": (LINES, "JSON Lines", ("jsonl", "ndjson", "json", "csv", "")),
-    "tight lines": (LINES.replace(b": ", b":").replace(b", ", b","), "JSON Lines", ("jsonl", "csv")),
-    "lists": (LISTS, "JSON Lines", ("jsonl", "csv")),
-    "blank first": (b"\n  " + LINES, "JSON Lines", ("jsonl",)),
-    "marked": (b"\xef\xbb\xbf" + LINES, "JSON Lines", ("jsonl",)),
-    "long line": (json.dumps({"text": "x" * 400_000}).encode() + b"\n" + LINES, "JSON", ("jsonl",)),
+    "lines": (LINES, "JSON Lines", ("csv",)),
+    "tight lines": (LINES.replace(b": ", b":").replace(b", ", b","), "JSON Lines", ("csv",)),
+    "lists": (LISTS, "JSON Lines", ("csv", "")),
     "records": (json.dumps(RECORDS).encode(), "JSON", ("json", "csv", "")),
     "indented": (json.dumps(RECORDS, indent=2).encode(), "JSON", ("json", "csv")),
     "columns": (json.dumps(COLUMNS, indent=1).encode(), "JSON", ("json",)),
@@ -109,7 +106,7 @@ def test_other_formats_are_refused_by_name_in_one_line(content: bytes, name: str
         assert "CSV" in err  # what to do
 
 
-@pytest.mark.parametrize("kind", ["lines", "records", "page", "base", "pickle"])
+@pytest.mark.parametrize("kind", ["lists", "records", "page", "base", "pickle"])
 def test_streams_and_compressed_files_are_refused_too(kind: str, tmp_path: Any) -> None:
     content, name, _ = OTHERS[kind]
     with pytest.raises(ReadError, match=f"is {name}"):
@@ -120,6 +117,15 @@ def test_streams_and_compressed_files_are_refused_too(kind: str, tmp_path: Any) 
     path.write_bytes(gzip.compress(content))
     with pytest.raises(ReadError, match=f"is {name}"):
         read(path)
+
+
+@pytest.mark.parametrize("content", [LINES, b"\n  " + LINES, b"\xef\xbb\xbf" + LINES], ids=["plain", "blank", "marked"])
+def test_json_lines_are_a_table(content: bytes, run: Any) -> None:
+    for name in ("data.jsonl", "data.ndjson", "data.json", "data"):
+        with open(name, "wb") as file:
+            file.write(content)
+        assert run("separate", name)[0] in (0, 1)
+        assert run("regression", name, "--target", "species")[0] in (0, 1)
 
 
 def test_the_second_of_several_files_is_refused_too(tmp_path: Any) -> None:

@@ -409,7 +409,7 @@ def test_positions_count_lines_not_rows() -> None:
     text = 'a,b,y\n\n1,"two\nlines",1\n\n2,x,0\nx,x,1\n'
     assert error(text, numeric="a").startswith("input:7, column 'a': 'x' is not a number")
     said = error("1,2,0\n3,x,1\n5,6,1\n", header=False, numeric=1)
-    assert said.startswith("input:2, column 2: 'x' is not a number")
+    assert said.startswith("input:2, column 1: 'x' is not a number")
 
 
 def test_header_or_none() -> None:
@@ -447,7 +447,7 @@ def test_missing_cells_of_a_csv() -> None:
     X, _ = read_text(text, missing="zero", hash_bits=3)
     assert [row[0] for row in X] == [1, 0, 3, 0]
     assert [sum(row[1:]) for row in X] == [1, 1, 0, 1]
-    assert read_text(text, missing="drop")[1] == [0, 0]  # among words a gap is a word
+    assert read_text(text, missing="drop")[1] == [0]  # a gap among words, too
     assert read_text("a,y\n1,0\n2,\n3,1\n", missing="drop") == ([[1], [3]], [0, 1])
     assert error("a,y\n1,0\n2,\n", missing="zero") == "input:3, column 'y': a missing label (missing='drop' allows it)"
 
@@ -467,8 +467,11 @@ def test_dates_may_be_words(date: str) -> None:
 
 
 def test_a_text_column_is_a_bag_of_words() -> None:
-    source = read(io.BytesIO(b'text,y\n"Buy now, buy!",1\nhello,0\n'), text="text")
-    X, _ = source.to_arrays()
+    text = b'text,y\n"Buy now, buy!",1\nhello,0\n'
+    source = read(io.BytesIO(text), text="text")
+    assert source.to_arrays()[0].toarray().tolist() == [[2, 1, 0], [0, 0, 1]]
+    assert source.names == ["text=buy", "text=now", "text=hello"]
+    X, _ = read(io.BytesIO(text), text="text", hash_bits=18).to_arrays()
     buy, now, hello = (hash_name(f"text={word}") & (2**18 - 1) for word in ("buy", "now", "hello"))
     assert (X[0, buy], X[0, now], X[1, hello]) == (2, 1, 1)
     assert X.sum() == 4

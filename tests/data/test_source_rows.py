@@ -419,6 +419,8 @@ def test_weights_stay_with_their_rows(tmp_path: Path, run: Any) -> None:
         "--no-shuffle",
         "--max-iter",
         "1",
+        "--keep",
+        "last",
         "--model",
         "m",
         "--json",

@@ -99,7 +99,9 @@ def test_files_checkpoints_commands_and_clusters(tmp_path):
     command = f"fit {tmp_path}/t.csv --learner arow --r 2 --max-iter 2 --no-shuffle -m {tmp_path}/m --quiet"
     with pytest.raises(SystemExit, match="0"):
         main(command.split())
-    assert np.array_equal(load(tmp_path / "m").coef_, quiet(AROW(r=2, max_iter=2, shuffle=False), X, y).coef_)
+    assert np.array_equal(
+        load(tmp_path / "m").coef_, quiet(AROW(r=2, max_iter=2, shuffle=False, keep="auto"), X, y).coef_
+    )
     with pytest.raises(ValueError, match="AROW keeps a variance beside every weight"):
         cluster.fit(AROW(), read(tmp_path / "t.csv"), None)
 

@@ -409,7 +409,7 @@ def test_calibration(keep):
 
 def test_bad_input():
     X, y = integers(1)
-    with pytest.raises(ValueError, match="keep must be 'last', 'best', 'average' or 'vote', got 'all'"):
+    with pytest.raises(ValueError, match="keep must be 'last', 'best', 'average', 'vote' or 'auto', got 'all'"):
         Perceptron(keep="all").fit(X, y)
     with pytest.raises(ValueError, match="keep='vote' needs passes over all rows, and order='first' makes none"):
         Perceptron(keep="vote", order="first").fit(X, y)

@@ -181,7 +181,7 @@ def test_bad_parameters():
     for name, value, words in (
         ("variant", "pa3", "variant must be 'pa', 'pa1' or 'pa2'"),
         ("C", 0.0, "C must be a positive number"),
-        ("keep", "vote", "keep must be 'last', 'best' or 'average'"),
+        ("keep", "vote", "keep must be 'last', 'best', 'average' or 'auto'"),
         ("multi_class", "ovo", "multi_class must be"),
         ("max_iter", 0, "max_iter must be"),
     ):

@@ -72,7 +72,7 @@ def test_what_differs_is_separable(X):
         np.ma.masked_array([[1.0], [2.0]], mask=[[True], [False]]),
         np.array([["2020-01-01"], ["2021-01-01"]], dtype="M8[D]"),
         np.array([[1], [2]], dtype="m8[s]"),
-        pd.DataFrame({"when": pd.to_datetime(["2020-01-01", "2021-01-01"])}),
+        pd.DataFrame({"when": [pd.Period("2020-01", "M"), pd.Period("2021-01", "M")]}),
         sp.csr_array(np.array([[1j], [2]])),
         np.array([[1.0], [np.nan]]),
         np.array([[np.inf], [0.0]]),

@@ -32,6 +32,10 @@ def convert(
         Parameter("Output format. [default: by the ending of OUT]"),
     ] = None,
     float32: Annotated[bool, Parameter("Make an ONNX graph whose input is float32, not float64.")] = False,
+    matrix: Annotated[
+        bool,
+        Parameter("Make an ONNX graph with one input of all features, not one for each column of the table."),
+    ] = False,
     *,
     screen: Screen,
 ) -> None:
@@ -47,7 +51,7 @@ def convert(
     check_place(out, model)
     fitted = open_model(model)
     if kind == "onnx":
-        to_onnx(fitted, out, dtype=np.float32 if float32 else np.float64)
+        to_onnx(fitted, out, dtype=np.float32 if float32 else np.float64, raw=False if matrix else None)
     elif kind == "liblinear":
         to_liblinear(fitted, out)
     else:

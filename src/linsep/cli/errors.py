@@ -10,7 +10,17 @@ from typing import Annotated, Any
 
 import click
 
-from linsep.cli.inputs import RowName, check_place, dropped_fact, named_rows, open_data, rows_table, write_proof_for
+from linsep.cli.inputs import (
+    RowName,
+    check_place,
+    dropped_fact,
+    label_facts,
+    label_line,
+    named_rows,
+    open_data,
+    rows_table,
+    write_proof_for,
+)
 from linsep.cli.options import DECIDING, OUTPUT, Data, Document, Planes, Reading, Screen, Values, command
 from linsep.cli.screen import alone_lines, count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.declared import Parameter
@@ -155,6 +165,7 @@ def _facts(found: Any, X: Any, y: Any, labels: list[Any], names: list[RowName], 
         "rows": X.shape[0],
         **dropped_fact(source),
         "features": X.shape[1],
+        **label_facts(source),
         "classes": list(found.classes),
         "fit_intercept": found.fit_intercept,
         "values": found.values,
@@ -171,6 +182,7 @@ def _facts(found: Any, X: Any, y: Any, labels: list[Any], names: list[RowName], 
 def _lines(found: Any, facts: dict[str, Any], X: Any, source: Any) -> dict[str, str]:
     """Return the lines of the report, by name."""
     lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(found.classes)} classes"}
+    lines |= label_line(source, len(found.classes))
     lines["time"] = f"{facts['seconds']:.2f} s for both bounds and their exact proof"
     lines |= alone_lines(facts["alone"])
     if found.note:

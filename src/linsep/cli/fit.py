@@ -6,9 +6,10 @@ import json
 import os
 import warnings
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import click
 from click.core import ParameterSource
@@ -18,6 +19,8 @@ from linsep.cli.inputs import (
     dropped_fact,
     kinds,
     kinds_line,
+    label_facts,
+    label_line,
     named_rows,
     open_data,
     open_model,
@@ -47,12 +50,13 @@ _RUN = (
 _CHECKPOINTS = "Checkpoints"
 _KINDS = {learner.command: (learner, name) for name, learner in LEARNERS.items()}
 ONLINE = tuple(learner.command for learner in LEARNERS.values() if learner.online)  # read files a block at a time
+AUTO = "auto"  # keep: the weights that predict better, where nobody asks for those of the lecture
 _LARGEST = 1 << 24  # bytes of a file of first weights
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which learner, what it starts from, and how its rows are weighted and scaled."""
+    """Which learner, and how its rows are scaled."""
 
     learner: Annotated[
         Literal[*_KINDS],  # type: ignore[valid-type]
@@ -62,6 +66,37 @@ class Chosen:
             metavar="WHICH",
         ),
     ] = "perceptron"
+    scale: Annotated[
+        Literal["auto", "none", "unit", "standard"],
+        Parameter(
+            "Scale rows before learning: none, unit (divide by R, the longest row), standard (columns of mean 0 "
+            "and deviation 1; columns of words keep their mean), or auto: standard if the sizes of the columns differ "
+            "by a factor of more than 10. The model's weights are in the units of the file.",
+            panel=LEARNING,
+            metavar="HOW",
+        ),
+    ] = "auto"
+
+    def made(self, parameters: Learning) -> Any:
+        """Return the model that is asked for; refuse parameters that it does not have."""
+        kind, name = _KINDS[self.learner]
+        given = parameters.given
+        known = {each.name for each in declared(kind.parameters)}
+        for each, value in given.items():
+            if each not in known:
+                option = as_option(Setting(each, False if value is False else ...))
+                raise click.BadParameter(f"{option} does not apply to --learner {self.learner}")
+        if kind.online and given.get("order") not in ("first", "worst"):
+            given = {"keep": AUTO, **given}
+        if "class_weight" in given:
+            given = {**given, "class_weight": _class_weight(given["class_weight"])}
+        return getattr(import_module(kind.module), name)(**given)
+
+
+@dataclass(frozen=True)
+class Started(Chosen):
+    """Besides, what it starts from, and how its rows are weighted."""
+
     initial: Annotated[
         str | None,
         Parameter(
@@ -79,29 +114,11 @@ class Chosen:
             metavar="COLUMN",
         ),
     ] = None
-    scale: Annotated[
-        Literal["none", "unit", "standard"],
-        Parameter(
-            "Scale rows before learning: none, unit (divide by R, the longest row) or standard (columns of mean 0 "
-            "and deviation 1; columns of words keep their mean). The model's weights are in the units of the file.",
-            panel=LEARNING,
-            metavar="HOW",
-        ),
-    ] = "none"
     offset: Annotated[bool | None, Parameter("", hidden=True)] = None  # --no-offset, in fewer keys
 
     def made(self, parameters: Learning) -> Any:
         """Return the model that is asked for; refuse parameters that it does not have."""
-        kind, name = _KINDS[self.learner]
-        given = parameters.given if self.offset is None else {**parameters.given, "fit_intercept": self.offset}
-        known = {each.name for each in declared(kind.parameters)}
-        for each, value in given.items():
-            if each not in known:
-                option = as_option(Setting(each, False if value is False else ...))
-                raise click.BadParameter(f"{option} does not apply to --learner {self.learner}")
-        if "class_weight" in given:
-            given = {**given, "class_weight": _class_weight(given["class_weight"])}
-        return getattr(import_module(kind.module), name)(**given)
+        return super().made(parameters if self.offset is None else parameters.also(fit_intercept=self.offset))
 
     def in_memory(self, model: Any) -> str:
         """Name the option that needs all rows in memory, if one does."""
@@ -121,6 +138,7 @@ def _of_all_learners() -> tuple[Declared, ...]:
             if each.about.typed is not None:
                 found.setdefault(each.name, each)
                 owners.setdefault(each.name, []).append(learner.command)
+    found["keep"] = found["keep"]._replace(default=AUTO)  # of those that are online
     for name, each in found.items():
         if each.about.panel == OWN:
             meaning = each.about.help[0].lower() + each.about.help[1:]
@@ -136,6 +154,12 @@ class Learning:
     def __init__(self, **values: Any) -> None:
         source = click.get_current_context().get_parameter_source
         self.given = {name: values[name] for name in values if source(name) is ParameterSource.COMMANDLINE}
+
+    def also(self, **more: Any) -> Self:
+        """Return these parameters and others."""
+        found = copy(self)
+        found.given = self.given | more
+        return found
 
 
 @dataclass(frozen=True)
@@ -188,7 +212,7 @@ class Saving:
 @command("linsep fit train.csv --target species --max-iter 100 --model species.linsep")
 def fit(
     data: Data,
-    chosen: Chosen,
+    chosen: Started,
     learning: Learning,
     learned: Learned,
     *,
@@ -214,7 +238,7 @@ def fit(
     given = {} if chosen.initial is None else _start_from(learner, chosen.initial)
     if chosen.sample_weight is not None:
         given["sample_weight"] = _read_weights(data, reading, chosen.sample_weight)
-    about: dict[str, Any] = {"data": data, "model": learned.model, "scale": scale, "rows": None}
+    about: dict[str, Any] = {"data": data, "model": learned.model, "rows": None}
     with meter("learning", screen) as watching:
         if not (needs_all := chosen.in_memory(learner)):
             how = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}
@@ -223,7 +247,13 @@ def fit(
                 _fit_on_cluster(place, learner, source, watching, **how)
             else:
                 _stream(learner, source, watching, **how)
-        elif place or positive is not None or scale != "none" or saving.checkpoint is not None or not learned.evaluate:
+        elif (
+            place
+            or positive is not None
+            or scale not in ("none", "auto")
+            or saving.checkpoint is not None
+            or not learned.evaluate
+        ):
             beside = "--positive, --scale, --checkpoint, --no-evaluate, --cluster or --workers"
             raise click.BadParameter(f"{needs_all} cannot be combined with {beside}")
         else:
@@ -247,6 +277,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         known |= dict.fromkeys(("training_errors_", "training_rows_", "margin_", "radius_"))
     rows = about["rows"] or learner.record_.rows
     wrong, trained, passes = map(known.get, _RUN[:3])
+    guessed = trained - learner.majority_rows_ if trained else None
     size = (source.size or 0) * (passes or 0)
     passing = float(sum(getattr(learner, "history_", {}).get("seconds", ())))
     certified = ("margin_lower_", "margin_upper_", "errors_lower_", "errors_upper_")
@@ -258,13 +289,15 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         **dropped_fact(source),
         "features": learner.n_features_in_,
         "columns": kinds(source),
+        **label_facts(source),
         "classes": learner.classes_,
         "passes": passes,
-        "scale": about["scale"],
+        "scale": getattr(learner, "scaling_", {}).get("kind", "none"),
         "stop_reason": known["stop_reason_"],
         "mistakes": known["mistakes_"],
         "training_errors": wrong,
         "training_error": wrong / trained if trained else None,
+        "majority_error": guessed / trained if trained else None,
         "margin": known["margin_"],
         "radius": known["radius_"],
         "seconds": about["seconds"],
@@ -284,6 +317,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], 
     lines = {
         "rows": f"{facts['rows']:,} of {count(learner.n_features_in_, 'feature')}",
         "columns": kinds_line(facts["columns"]),
+        **label_line(source, len(labels)),
         "classes": f"{len(labels)}: {listed}",
         **_run_lines(learner, facts),
         "time": f"{facts['seconds']:.2f} s" + (f", {speed:,.1f} MB/s" if large and speed else ""),
@@ -315,7 +349,8 @@ def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
     if wrong is not None:
         trained = learner.training_rows_
         held = f" of {trained:,}; {facts['rows'] - trained:,} are held out" if learner.early_stopping else ""
-        lines["error"] = f"{facts['training_error']:.4%} of the training rows are wrong ({wrong:,}{held})"
+        guessed = f"always the most frequent class would be wrong on {facts['majority_error']:.4%}"
+        lines["error"] = f"{facts['training_error']:.4%} of the training rows are wrong ({wrong:,}{held}); {guessed}"
         lines["margin"] = margin_found(facts["margin"], facts["radius"], learner.fit_intercept, len(learner.classes_))
     if "margin_lower" in facts:
         lines["margin"] = largest_between(facts["margin_lower"], facts["margin_upper"], learner.fit_intercept)
@@ -370,7 +405,7 @@ def _fit_on_cluster(place: Place, learner: Any, source: Source, watching: Meter,
         cluster.fit(learner, source, client, shard_bytes=place.shard_bytes, watch=watch, **how)
 
 
-def _bound(learner: Any, source: Source, chosen: Chosen) -> dict[str, Any]:
+def _bound(learner: Any, source: Source, chosen: Started) -> dict[str, Any]:
     """Return how many mistakes the theorem allows, with the formula, or why there is no bound."""
     from linsep.errors import NotSeparable
 
@@ -403,7 +438,7 @@ def _bound(learner: Any, source: Source, chosen: Chosen) -> dict[str, Any]:
     return {"bound": found.mistakes, "bound_formula": formula, "bound_missing": None}
 
 
-def _no_bound(learner: Any, source: Source, chosen: Chosen) -> str:
+def _no_bound(learner: Any, source: Source, chosen: Started) -> str:
     """Say why there is no mistake bound to tell, if there is none."""
     if chosen.learner != "perceptron":
         return "the theorem is about the perceptron"

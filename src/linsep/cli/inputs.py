@@ -106,17 +106,32 @@ def rows_table(
     table = Table(*row_columns(rows), title=title, title_justify="left")
     for head, how in heads.items():
         table.add_column(head, **how)
-    features = X.shape[1] if X.shape[1] <= _FEATURES_SHOWN else 0
-    for j in range(features):
+    shown = _telling(X)
+    for j in shown:
         name = names[j] if names is not None and j < len(names) else f"#{j}"
         table.add_column(plain_text(name), justify="right", overflow="fold")
     for k, own in enumerate(cells):
-        values = (X[[k]].toarray()[0] if hasattr(X, "toarray") else X[k]).tolist()[:features]
-        table.add_row(*rows[k].cells(), *own, *(f"{float(value):.6g}" for value in values))
+        values = X[[k]].toarray()[0] if hasattr(X, "toarray") else X[k]
+        table.add_row(*rows[k].cells(), *own, *(f"{float(values[j]):.6g}" for j in shown))
+    if len(shown) < X.shape[1]:
+        hidden = X.shape[1] - len(shown)
+        table.caption = f"the {len(shown)} features that differ most among these rows; {hidden:,} more are hidden"
+        table.caption_justify = "left"
     if total > len(cells):
         more = [""] * (len(rows[0].cells()) - 1)
         table.add_row("…", *more, f"{total - len(cells)} more", *[""] * (len(table.columns) - 2 - len(more)))
     return table
+
+
+def _telling(X: Any) -> list[int]:
+    """Return the features to show of some rows: all if they are few, else those that differ most for their size."""
+    if X.shape[1] <= _FEATURES_SHOWN:
+        return list(range(X.shape[1]))
+    import numpy as np
+
+    values = np.asarray(X.toarray() if hasattr(X, "toarray") else X).astype(np.float64)
+    spread = values.std(axis=0) / np.maximum(np.abs(values).max(axis=0), np.finfo(float).tiny)
+    return sorted(np.argsort(-spread, kind="stable")[:_FEATURES_SHOWN].tolist())
 
 
 def with_rows_named(text: str, source: Source) -> str:
@@ -156,12 +171,14 @@ def explain(source: Source, screen: Screen) -> None:
 
 def kinds(source: Source) -> dict[str, list[str]]:
     """Return the names of the columns by what they are taken for, empty where there is no table."""
-    from linsep.data.schema import TEXT, is_numeric
+    from linsep.data.schema import HASHED, TEXT, is_numeric
 
     layout = source.layout
     found: dict[str, list[str]] = {}
     for name, kind in layout.columns if layout is not None else ():
-        found.setdefault("numbers" if is_numeric(kind) else "text" if kind == TEXT else "words", []).append(name)
+        found.setdefault("numbers" if is_numeric(kind) else "text" if kind in (TEXT, HASHED) else "words", []).append(
+            name
+        )
     return found
 
 
@@ -169,6 +186,21 @@ def kinds_line(found: dict[str, list[str]]) -> str:
     """Return in one line which columns are numbers and which are words."""
     names = {kind: ", ".join(some if len(some) <= 8 else [*some[:7], "…"]) for kind, some in found.items()}
     return "; ".join(f"{count(len(found[kind]), 'column')} of {kind}: {names[kind]}" for kind in found)
+
+
+def label_facts(source: Source) -> dict[str, Any]:
+    """Return the name of the column with the labels, for ``--json``."""
+    return {"label": None if source.layout is None else source.layout.target}
+
+
+def label_line(source: Source, classes: int) -> dict[str, str]:
+    """Return the line about the label of a table: which column it is, and the number of classes."""
+    layout = source.layout
+    if layout is None or layout.target is None:
+        return {}
+    name = layout.target if layout.named else f"column {layout.target}"
+    last = " (last column)" if source.options.target is None else ""
+    return {"label": f"{name}{last}, {count(classes, 'class')}"}
 
 
 def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bool = True) -> Source:

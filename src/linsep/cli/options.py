@@ -137,8 +137,8 @@ def as_option(setting: Setting) -> str:
 Data = Annotated[
     list[str],
     Argument(
-        "One or more files, or a glob: CSV, TSV, LIBSVM, Parquet, Arrow, NPY or NPZ; text also as .gz or .zst; "
-        "- is standard input.",
+        "One or more files, or a glob: CSV, TSV, JSON Lines, LIBSVM, Parquet, Arrow, NPY or NPZ; text also as .gz or "
+        ".zst; - is standard input.",
     ),
 ]
 Values = Annotated[
@@ -167,7 +167,7 @@ def reading_options(*names: str) -> tuple[Declared, ...]:
     return tuple(known[name]._replace(default=None) for name in names)
 
 
-_TEXT = ("gaps", "encoding", "decimal", "thousands")
+_TEXT = ("gaps", "encoding", "decimal", "thousands", "comment", "skip_rows")
 _COLUMNS = ("numeric", "dates", "keep_index", "hash_bits", "max_features", "cache")
 
 

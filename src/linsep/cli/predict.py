@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -35,6 +36,10 @@ class PredictionTable:
     ] = "-"
     score: Annotated[bool, Parameter("Add the score w·x + b.", panel=OUTPUT)] = False
     distance: Annotated[bool, Parameter("Add the signed distance to the plane.", panel=OUTPUT)] = False
+    keep_column: Annotated[
+        list[str] | None,
+        Parameter("Copy this column of DATA, such as an ID; may be repeated.", panel=OUTPUT, metavar="COLUMN"),
+    ] = None
 
     def methods(self) -> dict[str, str]:
         """Return the columns, and the method of the model that each comes from."""
@@ -67,10 +72,15 @@ def predict(
     source = open_like(fitted, data, reading, labels=False)
     methods = tuple(asked.values())
     answers = _predictions(fitted, source, methods, place)
+    copied = table.keep_column or []
+    cells = source.cells_of(copied) if copied else iter(())
+    for name in copied:
+        if name in asked:
+            raise click.BadParameter(f"--keep-column {name}: the table has a column {name!r} of predictions already")
     labels: Counter[Any] = Counter()
     with meter("predicting", screen) as watching, writing.columns(out, shape) as put, closing(answers):
         for answer in answers:
-            columns: dict[str, Array] = {}
+            columns = _copied(copied, cells, len(answer[0]))
             for name, values in zip(asked, answer, strict=True):
                 columns |= _by_class(name, values, fitted.classes_)
             labels.update(columns["label"].tolist())
@@ -111,6 +121,14 @@ def _predictions(
         from linsep import cluster
 
         yield from cluster.predict(fitted, source, client, methods=methods, shard_bytes=place.shard_bytes)
+
+
+def _copied(names: list[str], cells: Iterator[list[Any]], rows: int) -> dict[str, Array]:
+    """Return the next cells of the columns that are copied."""
+    from linsep.data.labels import object_array
+
+    found = [[None if cell is None else str(cell) for cell in row] for row in (islice(cells, rows) if names else ())]
+    return {name: object_array([row[j] for row in found]) for j, name in enumerate(names)}
 
 
 def _by_class(name: str, values: Array, classes: Array) -> dict[str, Array]:

@@ -107,11 +107,22 @@ class ModelOptions:
 
 def _table_options() -> tuple[Declared, ...]:
     """Return how a table can be read: fewer formats, and fewer ways to treat missing cells."""
-    text = ("format", "delimiter", "header", "missing", "gaps", "encoding", "decimal", "thousands")
+    text = (
+        "format",
+        "delimiter",
+        "header",
+        "missing",
+        "gaps",
+        "encoding",
+        "decimal",
+        "thousands",
+        "comment",
+        "skip_rows",
+    )
     columns = ("ignore", "categorical", "numeric", "dates", "keep_index")
     known = {each.name: each for each in reading_options(*text, *columns)}
     formats = replace(
-        known["format"].about, help="File format. [default: by name]", typed=Literal["csv", "parquet", "arrow"]
+        known["format"].about, help="File format. [default: by name]", typed=Literal["csv", "jsonl", "parquet", "arrow"]
     )
     about = Parameter("For empty cells: raise an error, or drop their rows.", READING)
     known["format"] = known["format"]._replace(about=formats)

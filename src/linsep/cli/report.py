@@ -7,7 +7,10 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
-from linsep.cli.inputs import check_place, dropped_fact, kinds, kinds_line, open_data
+import click
+
+from linsep.cli.fit import ONLINE, Chosen, Learning
+from linsep.cli.inputs import check_place, dropped_fact, kinds, kinds_line, label_facts, label_line, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, command
 from linsep.cli.screen import count, facts_table, headline, result, while_reading
 from linsep.declared import Parameter
@@ -39,11 +42,33 @@ class Html:
     ] = None
 
 
+class ModelOptions(Learning):
+    """The parameters of the model of the page, as far as they are given: offset and seed are the page's."""
+
+    parameters_declared = tuple(
+        each
+        for each in Learning.parameters_declared
+        if each.name not in ("fit_intercept", "random_state", "time_limit")
+    )
+
+
 @command("linsep report data.csv --target species --out report.html")
-def report(data: Data, planes: Planes, about: StudyOptions, html: Html, *, screen: Screen, reading: Reading) -> None:
+def report(
+    data: Data,
+    planes: Planes,
+    about: StudyOptions,
+    chosen: Chosen,
+    learning: ModelOptions,
+    html: Html,
+    *,
+    screen: Screen,
+    reading: Reading,
+) -> None:
     """Write a report on the data as one HTML page: verdict, proof, run, bound, margins, expected error, figures.
 
-    The page needs no network and no other file. The exit code is 0 for any verdict.
+    The options of learning and stopping are those of linsep fit: they are about the model whose weights the page lists
+    and whose error on new rows it bounds. The page needs no network and no other file. The exit code is 0 for any
+    verdict.
     """
     import matplotlib as mpl
 
@@ -52,6 +77,10 @@ def report(data: Data, planes: Planes, about: StudyOptions, html: Html, *, scree
     from linsep.pages.reporting.study import study
     from linsep.prove.numbers.text import default_values, exact_table, reading_of
 
+    if chosen.learner not in ONLINE:
+        raise click.BadParameter(f"--learner must be {' or '.join(ONLINE)} for a report, got {chosen.learner}")
+    own = {"fit_intercept": planes.has_offset, "random_state": about.random_state}
+    learner = chosen.made(learning.also(**own, shuffle=learning.given.get("shuffle", False)))
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()
     check_place(html.out, *data)
@@ -68,7 +97,7 @@ def report(data: Data, planes: Planes, about: StudyOptions, html: Html, *, scree
             return places
         return [place._replace(file="") for place in places]
 
-    options |= {"dropped": source.dropped, "locate": locate}
+    options |= {"dropped": source.dropped, "locate": locate, "learner": learner, "scale": chosen.scale}
     found = study(X, y, fit_intercept=planes.has_offset, **options)
     written = page(found, html.title or os.path.basename(source.files[0].name))
     with replacing(html.out) as file:
@@ -78,19 +107,20 @@ def report(data: Data, planes: Planes, about: StudyOptions, html: Html, *, scree
 
     def show(console: Any) -> None:
         console.print(headline(html.out, f": {len(written) / 1024:,.0f} KB in {facts['seconds']:.2f} s"))
-        console.print(facts_table(_lines(found, facts, about.delta)))
+        console.print(facts_table(_lines(found, source, facts, about.delta)))
 
     result(facts, screen, show)
 
 
 def _facts(found: Any, source: Any) -> dict[str, Any]:
     """Return what the page says in numbers, for ``--json``."""
-    held = None if found.unseen is None else found.unseen.held_out
+    held, model = None if found.unseen is None else found.unseen.held_out, found.trained
     return {
         "rows": found.rows,
         **dropped_fact(source),
         "features": found.features,
         "columns": kinds(source),
+        **label_facts(source),
         "classes": found.classes,
         "verdict": found.verdict.kind,
         "stop_reason": found.model.stop_reason_,
@@ -99,15 +129,18 @@ def _facts(found: Any, source: Any) -> dict[str, Any]:
         "margin_lower": None if found.margin is None else found.margin.lower,
         "margin_upper": None if found.margin is None else found.margin.upper,
         "audit": None if found.audit is None else found.audit.holds,
+        "learner": None if model is None else type(model).__name__,
+        "scale": None if model is None else getattr(model, "scaling_", {}).get("kind", "none"),
         "error_interval": None if held is None else [held.lower, held.value],
     }
 
 
-def _lines(found: Any, facts: dict[str, Any], delta: float) -> dict[str, str]:
+def _lines(found: Any, source: Any, facts: dict[str, Any], delta: float) -> dict[str, str]:
     """Return the lines of the report, by name."""
     lines = {
         "rows": f"{found.rows:,} of {count(found.features, 'feature')}, {count(len(found.classes), 'class')}",
         "columns": kinds_line(facts["columns"]),
+        **label_line(source, len(found.classes)),
         "verdict": found.verdict.kind,
         "run": f"{count(found.model.mistakes_, 'mistake')}, stopped: {found.model.stop_reason_}",
     }
@@ -115,5 +148,7 @@ def _lines(found: Any, facts: dict[str, Any], delta: float) -> dict[str, str]:
         lines["bound"] = f"at most {found.bound.mistakes:,.0f} mistakes"
     if facts["error_interval"] is not None:
         lower, upper = facts["error_interval"]
-        lines["error"] = f"{lower:.2%} to {upper:.2%} on new rows, at confidence {1 - delta:g}"
+        model = found.trained
+        learned = f"{type(model).__name__} that learned from {model.record_.rows:,} rows, scale: {facts['scale']}"
+        lines["error"] = f"{lower:.2%} to {upper:.2%} on new rows, at confidence {1 - delta:g}, for the {learned}"
     return {name: line for name, line in lines.items() if line}

@@ -30,8 +30,8 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
     """Compare predicted with true labels: the error, a confidence interval for it, the confusion matrix.
 
     linsep reads DATA as it read the training data. The interval is Clopper and Pearson's, which is exact; it is valid
-    for independent rows that were not used in training. The exit code is 1 if the error is larger than --at-most,
-    otherwise 0.
+    for independent rows that were not used in training, so there is none for files that the model learned from. The
+    exit code is 1 if the error is larger than --at-most, otherwise 0.
     """
     from linsep.prove.bounds.intervals import clopper_pearson
 
@@ -56,6 +56,7 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
     pairs = _as_spelled(pairs, known)
     rows = sum(pairs.values())
     wrong = sum(number for (true, found), number in pairs.items() if true != found)
+    seen = _training_files(fitted, source)
     low, high = clopper_pearson(wrong, rows, confidence)
     true_labels = known + sorted({true for true, _ in pairs} - set(known), key=str)
     facts = {
@@ -68,7 +69,8 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
         "error": wrong / rows,
         "accuracy": 1 - wrong / rows,
         "confidence": confidence,
-        "interval": [low, high],
+        "interval": None if seen else [low, high],
+        "training_files": seen,
         "labels": known,
         "true_labels": true_labels,
         "confusion": [[pairs[true, found] for found in known] for true in true_labels],
@@ -81,12 +83,20 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
             "error": f"{wrong / rows:.4%} ({wrong:,} wrong)",
             "interval": f"{low:.4%} to {high:.4%} at confidence {confidence:g}, for rows not used in training",
         }
+        if seen:
+            lines["interval"] = f"none: the model learned from {', '.join(seen)}; score rows that it has not seen"
         console.print(facts_table(lines))
         console.print(_confusion(facts["confusion"], true_labels, known))
 
     result(facts, screen, show)
     if judging.at_most is not None and wrong / rows > judging.at_most:
         raise click.exceptions.Exit(1)
+
+
+def _training_files(fitted: Any, source: Any) -> list[str]:
+    """Return which of the files the model has learned from, as far as it knows them."""
+    known = set(getattr(fitted, "reading_", {}).get("fingerprints", ()))
+    return [file.name for file in source.files if known and file.path is not None and file.fingerprint() in known]
 
 
 def _as_spelled(pairs: Counter[tuple[Any, Any]], known: list[Any]) -> Counter[tuple[Any, Any]]:

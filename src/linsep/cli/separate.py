@@ -15,6 +15,8 @@ from linsep.cli.inputs import (
     dropped_fact,
     kinds,
     kinds_line,
+    label_facts,
+    label_line,
     named_rows,
     open_data,
     rows_table,
@@ -112,6 +114,7 @@ def separate(
         **dropped_fact(source),
         "features": X.shape[1],
         "columns": kinds(source),
+        **label_facts(source),
         "classes": list(verdict.classes),
         "verdict": verdict.kind,
         "meaning": meaning,
@@ -132,7 +135,7 @@ def separate(
 
     def show(console: Any) -> None:
         console.print(headline(f"{verdict.kind}: {meaning}"))
-        console.print(facts_table(_lines(verdict, facts, best, lacks, ties, margin_seconds)))
+        console.print(facts_table(_lines(verdict, source, facts, best, lacks, ties, margin_seconds)))
         if pairs is not None:
             console.print(_pairs_table(pairs))
         if verdict.refutation is not None:
@@ -198,7 +201,7 @@ def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, 
 
 
 def _lines(
-    verdict: Any, facts: dict[str, Any], best: Any, lacks: str, ties: Any, margin_seconds: float
+    verdict: Any, source: Any, facts: dict[str, Any], best: Any, lacks: str, ties: Any, margin_seconds: float
 ) -> dict[str, str]:
     """Return the lines of the report, by name."""
     rows, features = facts["rows"], facts["features"]
@@ -207,6 +210,7 @@ def _lines(
         lines["rows"] = f"{rows:,} of {count(features, 'feature')}, {len(verdict.classes)} classes"
     if facts["columns"]:
         lines["columns"] = kinds_line(facts["columns"])
+    lines |= label_line(source, len(verdict.classes))
     if best is not None:
         lines["margin"] = largest_between(best.lower, best.upper, facts["fit_intercept"])
         lines["support"] = f"{count(len(best.rows), 'row')} on the band of that plane"

@@ -134,6 +134,7 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
         known["decimal"] = how["point"]
     if how.get("encoding", "utf-8") != "utf-8":
         known["encoding"] = how["encoding"]
+    known |= {option: how[name] for name, option in (("skip", "skip_rows"), ("comment", "comment")) if name in how}
     if how.get("gaps"):
         known["gaps"] = tuple(how["gaps"])
     return {name: known[name] for name in known if name not in reading.given}

@@ -18,6 +18,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ from linsep.cluster.shard_passes import (
 )
 from linsep.cluster.workers import ClusterError, ShardPool
 from linsep.data.labels import class_factors
-from linsep.data.scaling import Scaler, Sums
+from linsep.data.scaling import Ranges, Scaler, Sums
 from linsep.data.schema import listed
 from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError, ReadError
@@ -52,7 +53,7 @@ from linsep.learn.checkpoints import Checkpoint, Saved
 from linsep.learn.driver import Fitted
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, Passes, State, TrainingLog, Watch
-from linsep.learn.problems import BatchEncoder, centers, classes_among, counted, settled
+from linsep.learn.problems import BatchEncoder, automatic_scale, centers, classes_among, counted, settled
 from linsep.learn.surveys import UNKNOWN, Evaluation, Survey, together
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import AVERAGE, Weights, norm
@@ -85,15 +86,15 @@ def fit(
     Parameters
     ----------
     model : Perceptron or PassiveAggressive
-        Its parameters say how to train; it is fitted in place. ``keep`` is "last" or "average". ``max_updates`` is
-        shared out evenly among the shards in every round. ``prove`` looks for a proof unless rows are scaled.
+        Its parameters say how to train; it is fitted in place. ``keep`` is "last", "average" or "auto". ``max_updates``
+        is shared out evenly among the shards in every round. ``prove`` looks for a proof unless rows are scaled.
     source : Source
         What `read` returns, of files that all workers can open under the same paths.
     client : distributed.Client
         Of a cluster whose scheduler and workers have linsep installed; see `connect`.
     shard_bytes : int
         Where to cut the files: see `cut`. The result depends on it.
-    scale : {"none", "unit", "standard"}
+    scale : {"none", "unit", "standard", "auto"}
         As in `fit_source`.
     checkpoint : path, optional
         Write a checkpoint there at this interval in seconds, and when the cluster is lost.
@@ -145,8 +146,8 @@ def fit(
     ('separated', 1.0)
     """
     check_scale(model, scale)
-    if model.keep not in ("last", "average"):
-        raise ParameterError("keep", model.keep, "'last' or 'average' on a cluster")
+    if model.keep not in ("last", "average", "auto"):
+        raise ParameterError("keep", model.keep, "'last', 'average' or 'auto' on a cluster")
     if kept := model._rule().companions:
         what = f"{type(model).__name__} keeps a {kept[0].name} beside every weight, and a cluster mixes weights alone: "
         raise DataError("", what + "train it in one process (linsep.fit_source)")
@@ -161,7 +162,8 @@ def fit(
     parameters = model._parameters(model._draw_seed() if resumed is None else resumed.seed)
     rounds = Rounds(pool, source, parameters, scale)
     # workers have no rows but the scaled ones, which rounding has changed
-    prover = model._prover(parameters, asking=lambda _: rounds.ask) if scale == "none" else None
+    plain = rounds.encoder.scaling is None
+    prover = model._prover(parameters, asking=lambda _: rounds.ask) if plain else None
     rounds.hooks = Hooks(watch, checkpoint=rounds.keeping(saved), prover=prover, evaluate=evaluate)
     fitted = _made(rounds, rounds.start(resumed), saved)
     adopted(model, source, fitted)
@@ -192,7 +194,12 @@ class Rounds(Passes):
     """Passes on a cluster: in a round every shard makes one, and the results are mixed."""
 
     def __init__(self, pool: ShardPool, source: Source, parameters: Parameters, scale: str) -> None:
+        if scale == "auto" and parameters.target_margin is not None:
+            scale = "none"
         found = summaries(pool, source, SummaryTask(parameters.target_margin is not None, scale))
+        if scale == "auto":
+            ranges = Ranges.joined(one.ranges for one in found if one.ranges is not None)
+            scale = automatic_scale(source, ranges)
         labels: Counter[Any] = sum((one.labels for one in found), Counter())
         if source.positive is not None and source.positive not in labels:
             known = listed(sorted(map(str, labels)))
@@ -267,7 +274,9 @@ class Rounds(Passes):
         weights = mix.taken(result) if only else mix.mixed(state.tracker, visited)
         tracker = state.tracker
         if isinstance(tracker, Average):
-            tracker = Average(tracker.visited + visited)
+            tracker = copy(tracker)
+            tracker.visited += visited
+            tracker.on_pass_end(weights, mix.mistakes == 0)
         if not weights.finite:
             raise FloatingPointError("the weights overflowed to infinity")
         error = self._held_error(PlaneTask(tracker.plane(weights), self.parameters.on_plane))

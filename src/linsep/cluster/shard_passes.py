@@ -12,7 +12,7 @@ import numpy as np
 
 from linsep.cluster.workers import LoadedShard, ShardPool
 from linsep.data.row_numbers import Dropped
-from linsep.data.scaling import Sums, column_squares, column_sums, largest_norm
+from linsep.data.scaling import Ranges, Sums, column_squares, column_sums, largest_norm
 from linsep.data.source import Source
 from linsep.learn import problems
 from linsep.learn.averaging import Average, WeightTracker
@@ -42,6 +42,7 @@ class ShardSummary(NamedTuple):
     radius: float  # for a target margin
     largest: float  # norm, for unit scaling
     sums: Sums | None  # for standard scaling
+    ranges: Ranges | None  # to find out whether to scale
     digest: int
     notes: list[str]
     dropped: Dropped
@@ -57,9 +58,10 @@ def summarize(shard: LoadedShard, task: SummaryTask) -> ShardSummary:
     blocks, found = shard.blocks, problems.census(shard.blocks, task.radius)
     dtype = np.result_type(*(block.X.dtype for block in blocks)) if blocks else np.dtype(np.int8)
     largest = largest_norm(blocks) if task.scale == "unit" else 0.0
-    sums = column_sums(blocks) if task.scale == "standard" else None
+    sums = column_sums(blocks) if task.scale in ("standard", "auto") else None
+    ranges = Ranges.of(blocks) if task.scale == "auto" else None
     known = shard.digest, shard.notes, shard.dropped
-    return ShardSummary(found.labels, shard.n_features, dtype, found.radius, largest, sums, *known)
+    return ShardSummary(found.labels, shard.n_features, dtype, found.radius, largest, sums, ranges, *known)
 
 
 def summaries(pool: ShardPool, source: Source, task: SummaryTask) -> list[ShardSummary]:

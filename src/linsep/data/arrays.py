@@ -56,6 +56,13 @@ def sorted_csr(parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> Any
     return X
 
 
+def counted(rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
+    """Return a CSR array that counts how often each row and column occur together."""
+    import scipy.sparse as sp
+
+    return sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape).tocsr()
+
+
 def stack(matrices: list[Any], n_features: int) -> Any:
     """Return the rows of CSR arrays with columns in order as one array with ``n_features`` features."""
     data, indices = (np.concatenate([getattr(X, part) for X in matrices]) for part in ("data", "indices"))
@@ -88,41 +95,6 @@ class CellTypeError(DataError, TypeError):
     """A cell of a type that no number can be made of; a TypeError, too, as scikit-learn's contract has it."""
 
 
-def as_matrix(X: Any, *, exact: bool = False) -> Any:
-    """Return ``X`` as a real 2-D array or CSR matrix; ``exact`` refuses cells that no float64 or int64 holds.
-
-    Integers beyond 53 bits beside floats, fractions and extended precision would otherwise be rounded to float64.
-    """
-    check_cells(X)
-    if is_sparse(X):
-        X = X.tocsr()
-    else:
-        if exact:
-            refuse_rounding(X)
-        try:
-            X = np.asarray(X)
-        except ValueError as error:
-            raise DataError("", f"X is not a matrix of numbers: {error}") from None
-    _check_shape(X.shape)
-    return numeric(X)
-
-
-def matrix_for(model: Any, X: Any) -> Any:
-    """Return ``X`` as ``as_matrix`` does, after a check that it has the features that the model has learned from."""
-    names = getattr(model, "feature_names_in_", None)
-    own = getattr(X, "columns", None)
-    if names is not None and own is not None and list(own) != list(names):
-        raise DataError("", f"X does not have the columns {type(model).__name__} was fitted with, in that order")
-    X = as_matrix(X)
-    if X.shape[1] != model.n_features_in_:
-        raise DataError(
-            "",
-            f"X has {X.shape[1]} features, but {type(model).__name__} is expecting {model.n_features_in_} features"
-            " as input",
-        )
-    return X
-
-
 def check_cells(X: Any) -> None:
     """Refuse what is no matrix of real numbers, as far as it shows without a look at every cell."""
     _refuse_kinds(X)
@@ -142,7 +114,7 @@ def _refuse_kinds(X: Any) -> None:
         raise DataError("", "X holds dates or times: turn them into numbers first, such as days")
 
 
-def _check_shape(shape: tuple[int, ...]) -> None:
+def check_shape(shape: tuple[int, ...]) -> None:
     """Refuse what is not at least one row of at least one column."""
     if len(shape) != 2:
         raise DataError("", f"X must have two dimensions, rows and columns, got shape {shape}")

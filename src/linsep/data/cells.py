@@ -1,7 +1,7 @@
 """Decides what a column of text cells holds, and converts the cells to numbers.
 
 A column gets the first kind that fits all of its cells: numbers, true and false, percentages, numbers with thousands
-separators, dates and times; otherwise it holds words.
+separators, numbers with one unit or currency, dates and times; otherwise it holds words.
 """
 
 from __future__ import annotations
@@ -16,12 +16,27 @@ import numpy as np
 
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.options import GAPS as GAPS
-from linsep.data.schema import BOOLEAN, DATE, GROUPED, NUMBER, PERCENT, WORD
+from linsep.data.schema import BOOLEAN, DATE, GROUPED, NUMBER, PERCENT, UNIT, WORD
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _SIGNS = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")  # between thousands
+
+# units by what they measure: some of one line may stand in one column, and are then to be converted
+_UNITS = (
+    "kg g mg µg ug t lb lbs oz", "km m cm mm µm um nm mi ft in yd", "ms s sec secs min mins h hr hrs d day days",
+    "l L ml mL cl dl gal", "°C °F C F K", "km/h kmh mph m/s", "mpg km/l",
+    "W kW MW GW", "Wh kWh MWh J kJ MJ cal kcal", "V mV kV",
+    "A mA", "Hz kHz MHz GHz", "B kB KB MB GB TB", "Pa hPa kPa bar mbar psi mmHg", "m² m2 km² ha ft² sqft sqm",
+    "mg/dl mg/dL mmol/l mmol/L", "bpm", "rpm", "px pt", "€ $ £ ¥ EUR USD GBP CHF JPY CAD AUD SEK NOK DKK PLN CZK INR",
+)  # fmt: skip
+_MEASURES = {unit: number for number, line in enumerate(_UNITS) for unit in line.split()}
+_MONEY = frozenset(_UNITS[-1].split())
+_UNIT = "|".join(re.escape(unit) for unit in sorted(_MEASURES, key=len, reverse=True))
+_BEFORE = "|".join(re.escape(sign) for sign in sorted(_MONEY, key=len, reverse=True))
+_DIGITS = "[+-]?[0-9.,'\u2019 \u00a0\u202f]*[0-9]"
+_WITH_UNIT = re.compile(rf"\s*([+-]?)({_BEFORE})?\s*({_DIGITS})\s*({_UNIT})?\s*")
 
 # how dates are written: what each looks like, and its format; where two fit, the first one counts
 _DAYS = (
@@ -86,7 +101,30 @@ def fits(kind: str, cell: str, point: str) -> bool:
         return bare.endswith("%") and number_pattern(point).fullmatch(bare[:-1]) is not None
     if name == GROUPED:
         return re.match(_grouped_pattern(form, point), cell, re.ASCII) is not None
+    if name == UNIT:
+        unit, _, sign = form.partition(":")
+        found = split_unit(cell)
+        return found is not None and found[1] == unit and fits(f"{GROUPED}:{sign}" if sign else NUMBER, found[0], point)
     return name == WORD or (name == DATE and _is_date(cell.strip(), form))
+
+
+def split_unit(cell: str) -> tuple[str, str] | None:
+    """Return the number and the unit of a cell as they are written; None if it has not exactly one unit."""
+    found = _WITH_UNIT.fullmatch(cell)
+    if found is None or (found[2] is None) == (found[4] is None) or (found[1] and found[3][0] in "+-"):
+        return None
+    return found[1] + found[3].strip(), found[2] or found[4]
+
+
+def mixed_units(cells: Sequence[str]) -> list[str]:
+    """Return the units of a column in which every cell has one, if they are several of the same quantity."""
+    units = {}
+    for cell in cells:
+        found = split_unit(cell)
+        if found is None:
+            return []
+        units[found[1]] = _MEASURES[found[1]]
+    return list(units) if len(units) > 1 and len(set(units.values())) == 1 else []
 
 
 def _is_date(cell: str, form: str) -> bool:
@@ -123,6 +161,12 @@ def _kinds(cells: Sequence[str], spelling: Spelling) -> Iterator[str]:
     for sign in _SIGNS if spelling.thousands is None else (spelling.thousands,):
         if sign and sign != spelling.point and any(sign in cell.strip() for cell in cells):
             yield f"{GROUPED}:{sign}"
+    found = split_unit(cells[0]) if cells else None
+    if found is not None:
+        yield f"{UNIT}:{found[1]}"
+        for sign in _SIGNS if spelling.thousands is None else (spelling.thousands,):
+            if sign and sign != spelling.point and any(sign in cell.strip() for cell in cells):
+                yield f"{UNIT}:{found[1]}:{sign}"
     if spelling.dates:
         forms = [spelling.dates] if isinstance(spelling.dates, str) else [*_SHAPES, _ISO]
         yield from (f"{DATE}:{form}" for form in forms)
@@ -142,7 +186,8 @@ def decimal_sign(columns: Iterable[Sequence[str]], delimiter: str) -> str:
     something else cuts the cells, as programs that write decimal commas do.
     """
     comma = False
-    for cells in columns:
+    for written in columns:
+        cells = [_bare(cell) for cell in written]
         if not any("," in cell for cell in cells):
             if any("." in cell for cell in cells) and all(fits(NUMBER, cell, ".") for cell in cells):
                 return "."
@@ -150,6 +195,12 @@ def decimal_sign(columns: Iterable[Sequence[str]], delimiter: str) -> str:
             ambiguous = all(fits(f"{GROUPED}:,", cell, ".") for cell in cells if "," in cell)
             comma |= not ambiguous or delimiter != ","
     return "," if comma else "."
+
+
+def _bare(cell: str) -> str:
+    """Return a cell without its unit or its percent sign."""
+    found = split_unit(cell)
+    return cell.strip().removesuffix("%") if found is None else found[0]
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -199,6 +250,11 @@ def plain_numbers(column: Any, kind: str, point: str) -> Any:
         if not _all(pc.ends_with(column, "%"), column):
             return None
         column = pc.utf8_trim_whitespace(pc.utf8_rtrim(column, "%"))
+    if name == UNIT:
+        unit, _, sign = sign.partition(":")
+        name, column = GROUPED if sign else NUMBER, _without_unit(column, unit)
+        if column is None:
+            return None
     if name == GROUPED:
         if not _all(pc.match_substring_regex(column, _grouped_pattern(sign, point)), column):
             return None
@@ -206,6 +262,19 @@ def plain_numbers(column: Any, kind: str, point: str) -> Any:
     if point != ".":
         column = pc.replace_substring(column, point, ".")
     return column
+
+
+def _without_unit(column: Any, unit: str) -> Any:
+    """Return numbers, still as text, without their unit, which stands behind them or, of money, before them."""
+    import pyarrow.compute as pc
+
+    spelled, blank = f"(?:{re.escape(unit)})?", "[ \u00a0\u202f]*"
+    shape = rf"^(?P<sign>[+-]?)(?P<before>{spelled}){blank}(?P<number>{_DIGITS}){blank}(?P<after>{spelled})$"
+    parts = pc.extract_regex(column, shape)
+    sign, before, number, after = (pc.struct_field(parts, name) for name in ("sign", "before", "number", "after"))
+    if not _all(pc.not_equal(pc.equal(before, word("")), pc.equal(after, word(""))), column):
+        return None
+    return pc.binary_join_element_wise(sign, pc.utf8_trim_whitespace(number), word("").cast(number.type))
 
 
 def _days(column: Any, form: str) -> Any:

@@ -1,49 +1,129 @@
-"""Reads tables with typed columns: Parquet, Arrow and Feather files."""
+"""Reads tables with typed columns: Parquet, Arrow and Feather files, and frames."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import io
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from copy import copy
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from linsep.data import cells
+from linsep.data.arrow_arrays import words
 from linsep.data.files import File, complaints, one_line
-from linsep.data.options import Options
+from linsep.data.one_hot import Levels
+from linsep.data.options import GAPS, Options
 from linsep.data.parallel import side_by_side
 from linsep.data.row_numbers import both
 from linsep.data.schema import (
-    BOOLEAN,
     CATEGORY,
     DATE,
-    GROUPED,
+    HASHED,
     NUMBER,
-    PERCENT,
     TEXT,
+    WORD,
     CellError,
     ColumnError,
     Layout,
     find,
     is_numeric,
 )
-from linsep.data.sniffing import index_columns
+from linsep.data.sniffing import index_columns, is_text, shown
 from linsep.data.source import Piece
-from linsep.data.tables import Parts, TableSource, choose, kept_rows, kind_of, labels
-from linsep.errors import ReadError
+from linsep.data.tables import (
+    Parts,
+    TableSource,
+    WrongKindError,
+    choose,
+    finished,
+    is_string,
+    kept_rows,
+    kind_of,
+    labels,
+    parts,
+    value_type,
+)
+from linsep.errors import DataError, ReadError
 from linsep.problem import Array
 
 _ROWS = 1000  # that show what the columns are
-_SPELLED = (BOOLEAN, PERCENT, GROUPED, DATE)  # kinds of numbers that may be written as strings
+
+
+class HeldTable(File):
+    """A table in memory as an input."""
+
+    def __init__(self, table: pa.Table, *, read: bool = False) -> None:
+        super().__init__(io.BytesIO(), spool=False)
+        self.table, self.name = table, "X"
+        self.read = read  # whether it was given to `linsep.read`, which has options
+
+    @property
+    def size(self) -> int | None:
+        """Bytes in memory."""
+        return int(self.table.nbytes)
+
+    def fingerprint(self) -> str:
+        """Return a name for the content: its columns and some of its rows."""
+        n = self.table.num_rows
+        some = [self.table.slice(start, 1000).to_pylist() for start in (0, n // 2, max(0, n - 1000))]
+        return hashlib.sha256(repr((str(self.table.schema), n, some)).encode()).hexdigest()
+
+
+def arrow_table(X: Any, names: Sequence[str] | None = None) -> pa.Table:
+    """Return a frame, or records, as a table of Arrow, with some of its columns or all; cells of many types are words.
+
+    A column that is missing in some records is a gap there.
+    """
+    if isinstance(X, Mapping):
+        X = [X]
+    if isinstance(X, list | tuple):
+        names = list(dict.fromkeys(key for record in X for key in record)) if names is None else names
+        return pa.table({str(name): _column(name, [record.get(name) for record in X]) for name in names})
+    if hasattr(X, "iloc"):  # pandas
+        found = [str(name) for name in X.columns]
+        if len(set(found)) < len(found):
+            raise DataError("X", "two columns have the same name")
+        wanted = found if names is None else names
+        for name in wanted:
+            if name not in found:
+                find(name, found)
+        return pa.table({name: _column(name, X.iloc[:, found.index(name)]) for name in wanted})
+    table = pa.table(X)
+    if names is not None:
+        for name in names:
+            if name not in table.column_names:
+                find(name, table.column_names)
+        table = table.select(list(names))
+    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return table.cast(pa.schema([field.with_type(plain.get(field.type, field.type)) for field in table.schema]))
+
+
+def _column(name: Any, values: Any) -> Any:
+    """Return cells as a column; where no type fits all of them, they are words, as they would be in a file."""
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        kinds = {type(cell) for cell in values if cell is not None and cell == cell}
+    odd = next((kind for kind in kinds if not issubclass(kind, str | int | float | bool)), None)
+    if odd is not None:
+        what = f"holds values of type {odd.__name__}, which are neither numbers nor words nor dates"
+        raise DataError(f"X, column {str(name)!r}", what)
+    return pa.array([None if cell is None or cell != cell else str(cell) for cell in values], pa.large_string())
 
 
 class TypedSource(TableSource):
-    """Rows of Parquet, Arrow or Feather files."""
+    """Rows of Parquet, Arrow or Feather files, or of a frame."""
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
-        with opened(files[0], options.format) as table:
-            schema = table.schema_arrow if options.format == "parquet" else table.schema
-            names = list(schema.names)
+        with self.opened(files[0]) as table:
+            schema = schema_of(table)
+            names = self._all = list(schema.names)
             if len(set(names)) < len(names):
                 raise ReadError(files[0].name, "two columns have the same name")
             try:
@@ -53,6 +133,22 @@ class TypedSource(TableSource):
             except ColumnError as error:
                 raise ReadError(files[0].name, str(error), *error.settings) from None
         self._arrange(layout)
+
+    def opened(self, file: File) -> Any:
+        """Open a file: a context in which its columns are."""
+        return opened(file, self.options.format)
+
+    def read_all(self, file: File) -> pa.Table:
+        """Return the whole table of a file."""
+        with self.opened(file) as table:
+            return table.read() if is_parquet(table) else table.read_all()
+
+    def note(self, where: str, what: str, *settings: tuple[str, Any]) -> None:
+        """Tell of a decision; options are those of `linsep.read`."""
+        file = self.files[0]
+        if isinstance(file, HeldTable) and not file.read:
+            what = what.replace("{0}", "linsep.read(X, {0})")
+        super().note(where, what, *settings)
 
     @property
     def target(self) -> int | None:
@@ -71,14 +167,24 @@ class TypedSource(TableSource):
             for j in chosen
         }
         wanted = [*chosen, *([] if self._target is None else [self._target])]
-        first = _first_rows(table, options.format, [names[j] for j in wanted])
+        first = _first_rows(table, [names[j] for j in wanted])
         columns = [(j, names[j], kinds[j], [cell for cell in first[names[j]] if cell is not None]) for j in chosen]
+        columns = self._spelled(table, schema, columns, categories | texts)
         if self._name is not None:
             values = [cell for cell in first[self._name] if cell is not None and cell == cell]
             if values and all(isinstance(cell, int | float) and abs(cell) < float("inf") for cell in values):
                 self._check_label(self._name, values, columns)
+            else:
+                self._check_label(self._name, values, columns, measurable=False)
         taken = self._leave_out(columns, categories | texts | numeric, index_columns(schema.metadata))
         for name, kind in taken:
+            said, settings = self.explained(name, kind)
+            written = is_string(value_type(schema.field(name).type))
+            if kind == NUMBER and written:
+                said = "numbers that are written as text ({0} reads them as words)"
+                settings = (("categorical", name),)
+            if kind != DATE and said and written:
+                self.note(self.files[0].name, f"column {name!r} holds {said}", *settings)
             if kind == DATE:
                 time = pa.types.is_time(schema.field(name).type)
                 what = "times of day" if time else "dates or times"
@@ -87,11 +193,48 @@ class TypedSource(TableSource):
                 self.note(self.files[0].name, said, ("ignore", name))
         return self._new_layout(taken, True, self._name)
 
+    def _spelled(
+        self, table: Any, schema: pa.Schema, columns: list[tuple[int, str, str, list[Any]]], asked: set[int]
+    ) -> list[tuple[int, str, str, list[Any]]]:
+        """Return the columns with the kinds of those whose strings are numbers or dates, as they would be in a CSV."""
+        gaps, numeric = frozenset(self._spelling.gaps), {find(name, schema.names) for name in self.options.numeric}
+        strings = {
+            j: [cell for cell in first if cell.strip() not in gaps]
+            for j, _, kind, first in columns
+            if kind in (WORD, CATEGORY) and j not in asked and is_string(value_type(schema.field(j).type))
+        }
+        if self._spelling.decimal is None and strings:
+            self._spelling = self._spelling._replace(decimal=cells.decimal_sign(strings.values(), ";"))
+            if self._spelling.point == ",":
+                what = "linsep reads commas as decimal marks ({0} turns this off)"
+                self.note(self.files[0].name, what, ("decimal", "."))
+        found = []
+        for j, name, kind, first in columns:
+            if strings.get(j):
+                spelled = NUMBER if j in numeric else cells.kind_of(strings[j], self._spelling)
+                held = isinstance(table, _Held) and is_numeric(spelled) and j not in numeric
+                if held and cells.values(_gapless(table, name, gaps), spelled, self._spelling.point) is None:
+                    spelled = WORD  # not all of them are
+                if not is_numeric(spelled):
+                    self.check_units(name, strings[j])
+                    self._tell_of_words(name, strings[j])
+                kind = spelled if is_numeric(spelled) else TEXT if is_text(strings[j]) else kind
+                kind = self._hash(kind)
+            found.append((j, name, kind, first))
+        return found
+
+    def _tell_of_words(self, name: str, first: list[str]) -> None:
+        """Tell of words that stand among many more numbers."""
+        odd = [cell for cell in first if not cells.fits(NUMBER, cell, self._spelling.point)]
+        if 0 < 2 * len(odd) < len(first):
+            why = f"because {shown(odd[0])} is not a number ({{0}} makes this an error)"
+            self.note(self.files[0].name, f"linsep reads column {name!r} as words, {why}", ("numeric", name))
+
     def _read(self, file: File) -> Iterator[Piece]:
         wanted = [name for name, _ in self._layout.columns] + ([] if self._name is None else [self._name])
         first = 0
-        with opened(file, self.options.format) as table:
-            schema = table.schema_arrow if self.options.format == "parquet" else table.schema
+        with self.opened(file) as table:
+            schema = schema_of(table)
             for name in wanted:
                 try:
                     if name not in schema.names:
@@ -100,41 +243,186 @@ class TypedSource(TableSource):
                         self._agrees(name, schema.field(name).type)
                 except ColumnError as error:
                     raise ReadError(file.name, str(error), *error.settings) from None
-            batches = _parquet if self.options.format == "parquet" else _arrow
+            batches = _parquet if is_parquet(table) else _arrow
             if file.part is not None:
-                first = rows_before(table, self.options.format, file.part[0])
+                first = rows_before(table, file.part[0])
             parts = batches(table, wanted, self.options.block_bytes, file.size or 0, file.part)
             for (batch, position), taken in side_by_side(parts, lambda part: self._take(part[0])):
                 file.position = position
                 try:
-                    found, y, labeled = taken.result()
+                    yield self._piece(*taken.result())
                 except CellError as error:
                     where = f"{file.name}: row {first + error.row}, column {error.column!r}"
-                    raise ReadError(where, str(error), *error.settings) from None
-                yield Piece(self._finish(found), kept_rows(y, found.kept), both(labeled, found.kept))
+                    raise self._cell_error(where, error) from None
                 first += batch.num_rows
+
+    def _piece(self, found: Parts, y: Array | None, labeled: Array | None) -> Piece:
+        """Return what a batch holds as a piece of the file."""
+        return Piece(self._finish(found), kept_rows(y, found.kept), both(labeled, found.kept))
+
+    def _cell_error(self, where: str, error: CellError) -> ReadError:
+        """Return what is wrong in a cell as users are told it."""
+        what, settings, file = str(error), error.settings, self.files[0]
+        if isinstance(error, WrongKindError):
+            what = f"{shown(what)} is not a number, as the cells above are"
+            settings = (("categorical", error.column),) if self.options.layout is None else ()
+        if isinstance(file, HeldTable) and not file.read and settings:
+            what, settings = f"{what}; linsep.read(X, {settings[0][0]}=...) can take it", ()
+        return ReadError(where, what, *settings)
+
+    def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
+        """Yield the cells of some columns, row by row."""
+        for file in self.files:
+            with self.opened(file) as table:
+                try:
+                    names = [schema_of(table).names[find(column, schema_of(table).names)] for column in columns]
+                except ColumnError as error:
+                    raise ReadError(file.name, str(error)) from None
+                batches = _parquet if is_parquet(table) else _arrow
+                for batch, _ in batches(table, list(dict.fromkeys(names)), self.options.block_bytes, 0, None):
+                    yield from map(list, zip(*(batch.column(name).to_pylist() for name in names), strict=True))
 
     def _agrees(self, name: str, kind: pa.DataType) -> None:
         """Refuse a column that has another kind here than the layout says."""
-        own = dict(self._layout.columns)[name]
-        words = own in (CATEGORY, TEXT) or not is_numeric(own)
-        found = kind_of(name, kind, category=words and own != TEXT, text=own == TEXT, hashed=own == CATEGORY)
-        spelled = own.partition(":")[0] in _SPELLED and not is_numeric(found)
-        if is_numeric(found) != is_numeric(own) and not spelled:
-            shown = NUMBER if is_numeric(own) else own
-            raise ColumnError(f"column {name!r} is a {found} here, but a {shown} was expected")
+        check_kind(name, dict(self._layout.columns)[name], kind)
 
     def _take(self, batch: pa.RecordBatch) -> tuple[Parts, Array | None, Array | None]:
         """Return rows and labels of a batch, and which of its rows have a label, None for all of them."""
+        rows, point = _without_gaps(batch, self._layout, self._spelling.gaps), self._spelling.point
         if self._name is None:
-            return self._parts(batch), None, None
+            return self._parts(rows, point), None, None
         y, kept = labels(batch.column(self._name), self._name, self.options.missing)
-        return self._labeled_parts(batch, self._name, kept), y, kept
+        return self._labeled_parts(rows, self._name, kept, point), y, kept
 
 
-def _first_rows(table: Any, form: str, wanted: list[str]) -> dict[str, list[Any]]:
+class ReadRows(NamedTuple):
+    """Rows of a table, read as those that a model has learned from."""
+
+    X: Any  # those that can be read
+    kept: Array | None  # which of all rows these are, None for all of them
+    why: str  # the others cannot be
+    unseen: int  # cells with words that did not occur in training
+
+
+class RowReader:
+    """Reads frames and records as the rows that a model has learned from; ``state`` is what it remembers of them."""
+
+    def __init__(self, state: Mapping[str, Any]) -> None:
+        self.layout = Layout.from_state(state)
+        self.missing, self.point = str(state.get("missing", "error")), str(state.get("point", "."))
+        self.gaps = frozenset(state.get("gaps", GAPS))
+        self.names = [name for name, _ in self.layout.columns]
+        self._levels = Levels(self.layout.first_level, self.layout.levels, fixed=True)
+        self._words = {word for _, word in self.layout.levels}
+
+    def _iso_dates(self, column: Any, kind: str) -> Any:
+        """Return dates as days where they are not written as in training, but as ISO 8601 has it."""
+        iso = f"{DATE}:iso"
+        if not kind.startswith(DATE) or cells.values(column, iso if kind == DATE else kind, self.point) is not None:
+            return column
+        days = cells.values(column, iso, self.point)
+        return column if days is None else pa.array(days, from_pandas=True)
+
+    def read(self, X: Any) -> ReadRows:
+        """Return the rows of a frame or of records; a gap that training would not have taken leaves out its row."""
+        try:
+            table = arrow_table(X, self.names)
+            for place, (name, kind) in enumerate(self.layout.columns):
+                own = table.schema.field(place).type
+                if pa.types.is_null(own):
+                    table = table.set_column(place, name, pa.nulls(len(table), pa.string()))
+                    continue
+                check_kind(name, kind, own)
+                if is_string(value_type(own)):
+                    gaps = self.gaps if is_numeric(kind) else self.gaps - self._words
+                    column = without_gaps(table.column(place).combine_chunks(), gaps)
+                    table = table.set_column(place, name, self._iso_dates(column, kind))
+        except ColumnError as error:
+            raise DataError("X", f"{error}; the model learned from it") from None
+        levels = copy(self._levels)
+        strict = self.missing in ("error", "drop")
+        try:
+            found = parts(table, self.layout, "drop" if strict else self.missing, point=self.point)
+        except CellError as error:
+            what = f"{shown(str(error))} is not a number" if isinstance(error, WrongKindError) else str(error)
+            raise DataError(f"X: row {error.row}, column {error.column!r}", what) from None
+        X = finished(found, self.layout, levels, self.missing)
+        why = ""
+        if found.kept is not None and not found.kept.all():
+            lost = int(np.argmin(found.kept))
+            empty = [name for name in self.layout.numbers if table.column(name)[lost].as_py() in (None, "")]
+            why = f"row {lost} has no value in column {empty[0]!r}" if empty else f"row {lost} has an empty cell"
+        return ReadRows(X, found.kept if why else None, why, levels.unseen)
+
+
+def check_kind(name: str, own: str, kind: pa.DataType) -> None:
+    """Refuse a column that has another kind than was expected; numbers and dates may be written as text."""
+    text = own in (TEXT, HASHED)
+    found = kind_of(name, kind, category=not is_numeric(own) and not text, text=text)
+    if is_numeric(found) != is_numeric(own) and not is_string(value_type(kind)):
+        wanted = NUMBER if is_numeric(own) else own
+        raise ColumnError(f"column {name!r} is a {found} here, but a {wanted} was expected")
+    if found == DATE and not own.startswith(DATE):
+        raise ColumnError(f"column {name!r} is a date here, but a number was expected")
+
+
+def _gapless(table: Any, name: str, gaps: Collection[str]) -> Any:
+    """Return a column of strings, with null for texts that mark a missing value."""
+    column = table.table.column(name).combine_chunks()
+    return without_gaps(column, gaps)
+
+
+def without_gaps(column: Any, gaps: Collection[str]) -> Any:
+    """Return a column of strings with null for texts that mark a missing value."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    marked = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words(sorted(gaps)).cast(column.type))
+    return pc.if_else(marked, pa.scalar(None, column.type), column) if pc.any(marked).as_py() else column
+
+
+def _without_gaps(batch: pa.RecordBatch, layout: Layout, gaps: Collection[str]) -> pa.RecordBatch:
+    """Return a batch in which texts that mark a missing value are null in columns of numbers."""
+    for name, kind in layout.columns:
+        place = batch.schema.get_field_index(name)
+        if is_numeric(kind) and place >= 0 and is_string(value_type(batch.schema.field(place).type)):
+            batch = batch.set_column(place, name, without_gaps(batch.column(place), gaps))
+    return batch
+
+
+class _Held:
+    """A table in memory, with the methods of an open Arrow file."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table, self.schema, self.batches = table, table.schema, table.to_batches()
+        self.num_record_batches = len(self.batches)
+
+    def get_batch(self, number: int) -> pa.RecordBatch:
+        """Return one of the batches."""
+        return self.batches[number]
+
+    def read_all(self) -> pa.Table:
+        """Return the table."""
+        return self.table
+
+
+def in_memory(table: pa.Table) -> _Held:
+    """Return a table as an open file."""
+    return _Held(table)
+
+
+def is_parquet(table: Any) -> bool:
+    """Say whether an open file is Parquet."""
+    return hasattr(table, "schema_arrow")
+
+
+def schema_of(table: Any) -> pa.Schema:
+    """Return the schema of an open file."""
+    return table.schema_arrow if is_parquet(table) else table.schema
+
+
+def _first_rows(table: Any, wanted: list[str]) -> dict[str, list[Any]]:
     """Return the first cells of some columns."""
-    if form == "parquet":
+    if is_parquet(table):
         batch = next(table.iter_batches(batch_size=_ROWS, columns=wanted, use_threads=False), None)
     elif isinstance(table, pa.RecordBatchStreamReader):
         batch = next(iter(table), None)
@@ -150,6 +438,9 @@ def _first_rows(table: Any, form: str, wanted: list[str]) -> dict[str, list[Any]
 @contextmanager
 def opened(file: File, kind: str) -> Iterator[Any]:
     """Open a file of record batches; whatever is wrong with it shows here or while it is read."""
+    if isinstance(file, HeldTable):
+        yield _Held(file.table)
+        return
     try:
         with complaints(file.name), _open(file.whole(), kind) as table:
             yield table
@@ -201,16 +492,17 @@ def _arrow(opened: Any, wanted: list[str], size: int, length: int, span: Part) -
     batches = opened if stream else map(opened.get_batch, range(*span or (0, opened.num_record_batches)))
     for number, batch in enumerate(batches, 1):
         part = batch.select(wanted)
-        part.validate(full=True)  # offsets are taken as they lie in the file: they might point anywhere
+        if not isinstance(opened, _Held):
+            part.validate(full=True)  # offsets are taken as they lie in the file: they might point anywhere
         row = max(_least(opened.schema, wanted), part.nbytes // max(1, part.num_rows))
         height = max(1, size // row)
         for start in range(0, part.num_rows, height):
             yield part.slice(start, height), 0 if stream else length * number // opened.num_record_batches
 
 
-def rows_before(opened: Any, kind: str, number: int) -> int:
+def rows_before(opened: Any, number: int) -> int:
     """Return how many rows lie before a row group of a Parquet file, or before a batch of an Arrow file."""
-    if kind == "parquet":
+    if is_parquet(opened):
         return sum(opened.metadata.row_group(k).num_rows for k in range(number))
     return sum(opened.get_batch(k).num_rows for k in range(number))
 

@@ -28,11 +28,8 @@ from linsep.data.options import Options
 from linsep.data.parallel import cores, side_by_side
 from linsep.data.row_numbers import both
 from linsep.data.schema import (
-    BOOLEAN,
     DATE,
-    GROUPED,
     NUMBER,
-    PERCENT,
     TEXT,
     WORD,
     CellError,
@@ -41,7 +38,19 @@ from linsep.data.schema import (
     find,
     is_numeric,
 )
-from linsep.data.sniffing import Line, columns_of, form_of, head, is_id, is_utf16, more_rows, numbered, shown
+from linsep.data.sniffing import (
+    Line,
+    columns_of,
+    form_of,
+    head,
+    is_id,
+    is_text,
+    is_utf16,
+    more_rows,
+    numbered,
+    preamble,
+    shown,
+)
 from linsep.data.source import SHORT, Block, Piece
 from linsep.data.tables import Parts, TableSource, WrongKindError, choose, kept_rows
 from linsep.data.text_parsers import LABEL, UNWANTED, LineError, last_record, parse_table
@@ -74,8 +83,15 @@ class DelimitedSource(TableSource):
         super().__init__(files, options)
         name = files[0].name
         self._detect_encoding(files[0])
-        spelling = cells.Spelling(options.decimal, options.thousands, options.dates, options.gaps)
-        form = form_of(files[0], options.delimiter, options.header, spelling)
+        self._prepare(files[0])
+        if files[0].skip_rows and options.skip_rows is None:
+            lines = (
+                "first line, which begins"
+                if files[0].skip_rows == 1
+                else f"first {files[0].skip_rows} lines, which begin"
+            )
+            self.note(name, f"linsep skips the {lines} with # ({{0}} reads them)", ("skip_rows", 0))
+        form = form_of(files[0], options.delimiter, options.header, self._spelling)
         self._delimiter, self._spelling, self._header, self._all, body, self._counted = form
         self._evidence: dict[str, list[str]] = {}  # cells by which the kind of a column was decided
         self._decided = options.layout is not None  # whether the kinds of the columns are final
@@ -107,6 +123,16 @@ class DelimitedSource(TableSource):
             self.note(file.name, "the text is UTF-16 ({0} reads it as UTF-8)", ("encoding", "utf-8"))
         file.encoding = self.options.encoding
 
+    def _prepare(self, file: File) -> None:
+        """Tell a file how its text is written, and which lines are no rows."""
+        options = self.options
+        file.encoding, file.comment = options.encoding, (options.comment or "").encode()
+        file.skip_rows = 0
+        if options.skip_rows is not None:
+            file.skip_rows = options.skip_rows
+        elif options.comment is None and not (file.part is not None and file.part[0] > 0):
+            file.skip_rows = preamble(file)
+
     # -----------------------------------------------------------------------------------------------------------
     # What the columns are
 
@@ -132,6 +158,9 @@ class DelimitedSource(TableSource):
             kind = TEXT if j in texts else WORD if j in categories else cells.kind_of(column, self._spelling)
             if kind == WORD and j in numeric:
                 kind = NUMBER
+            if kind == WORD and j not in categories:
+                self.check_units(name, column)
+                kind = TEXT if is_text(column) else WORD
             if kind == WORD and is_id(column):  # a factor of thousands of words looks like that in few rows
                 column = columns_of(more_rows(self.files[0], self._delimiter, self._header), [j], self._spelling.gaps)[
                     0
@@ -145,6 +174,8 @@ class DelimitedSource(TableSource):
                 self._check_label(str(target), labels, columns)
             elif is_numeric(kind) and (found := cells.values(words(labels), kind, self._spelling.point)) is not None:
                 self._check_label(str(target), found.tolist(), columns)
+            else:
+                self._check_label(str(target), [cell.strip() for cell in labels], columns, measurable=False)
         taken = self._leave_out(columns, texts | categories | numeric)
         self._tell(rows, dict(taken))
         return self._new_layout(taken, self._header, target)
@@ -159,28 +190,11 @@ class DelimitedSource(TableSource):
         if self.options.decimal is None and self._spelling.point == ",":
             self.note(name, "linsep reads commas as decimal marks ({0} turns this off)", ("decimal", "."))
         for column, kind in kinds.items():
-            said, setting = self._explained(column, kind)
+            said, settings = self.explained(column, kind)
             if said:
-                self.note(name, f"column {self._named(column)} holds {said}", setting)
+                self.note(name, f"column {self.named(column)} holds {said}", *settings)
             if kind == WORD and column not in self._asked():
                 self._tell_of_words(rows, column)
-
-    def _explained(self, column: str, kind: str) -> tuple[str, tuple[str, Any]]:
-        """Say how numbers of a kind are written, and which option forbids it; nothing for plain ones."""
-        name, _, form = kind.partition(":")
-        if name == DATE:
-            shown = "ISO 8601" if form == "iso" else form
-            what = "times of day" if cells.is_time(kind) else "dates or times"
-            unit = "seconds since midnight" if cells.is_time(kind) else "days since 1970-01-01"
-            how = f"{what}, written as {shown}: read as {unit} ({{0}} reads them as words)"
-            return how, ("dates", False)
-        if name == GROUPED:
-            return f"numbers with {form!r} as thousands separator ({{0}} turns this off)", ("thousands", "")
-        said = {
-            PERCENT: "percentages: 12% is read as 12 ({0} reads them as words)",
-            BOOLEAN: "true and false: read as 1 and 0 ({0} reads them as words)",
-        }
-        return said.get(name, ""), ("categorical", column)
 
     def _asked(self) -> set[str]:
         """Return the names of the columns that are to be words."""
@@ -196,7 +210,7 @@ class DelimitedSource(TableSource):
 
     def _tell_of_word(self, name: str, line: int | str, column: str, cell: str) -> None:
         why = f"because {shown(cell)} is not a number ({{0}} makes this an error)"
-        what = f"linsep reads column {self._named(column)} as words, {why}"
+        what = f"linsep reads column {self.named(column)} as words, {why}"
         self.note(f"{name}:{line}", what, ("numeric", column))
 
     def _blocks(self) -> Generator[Block]:
@@ -237,15 +251,11 @@ class DelimitedSource(TableSource):
         else:
             self._tell([], {column: kind})
 
-    def _named(self, column: str) -> str:
-        """Return a column as messages name it."""
-        return repr(column) if self._header else str(int(column) + 1)
-
     # -----------------------------------------------------------------------------------------------------------
     # Rows
 
     def _read(self, file: File) -> Iterator[Piece]:
-        file.encoding = self.options.encoding
+        self._prepare(file)
         shape = self._shape(file)
         inside = file.part is not None and file.part[0] > 0
         skip = 0 if inside else shape.lines
@@ -260,7 +270,7 @@ class DelimitedSource(TableSource):
                 raise ReadError(f"{file.name}:{line + bytes(piece[: error.offset]).count(10)}", str(error)) from None
             except CellError as error:
                 rows = islice(numbered(bytes(piece).decode(), line, self._delimiter), error.row, None)
-                where = f"{file.name}:{next(rows).number}, column {self._named(error.column)}"
+                where = f"{file.name}:{next(rows).number}, column {self.named(error.column)}"
                 if isinstance(error, WrongKindError):
                     raise self._wrong(where, error.column, str(error)) from None
                 raise ReadError(where, str(error), *error.settings) from None
@@ -273,8 +283,11 @@ class DelimitedSource(TableSource):
         """Return how the columns lie in a file; those that are wanted must be there, in whatever order."""
         names, lines = self._all, 0
         if self._header:
-            inside = file.part is not None and file.part[0] > 0
-            text, _ = head(File(file.path) if inside else file)  # the header is at the beginning of the file
+            first = file
+            if file.part is not None and file.part[0] > 0:  # the header is at the beginning of the file
+                first = File(file.path)
+                self._prepare(first)
+            text, _ = head(first)
             header, after = next(iter(_first_two(text, self._delimiter)), (None, 0))
             if header is None:
                 raise ReadError(file.name, "is empty")
@@ -333,6 +346,14 @@ class DelimitedSource(TableSource):
                 places = [names.index(name) if name in names else -1 for name in self._all]
                 for row in rows:
                     yield [row[j] if j >= 0 else "" for j in places]
+
+    def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
+        """Return the cells of some columns, row by row, as they are written."""
+        try:
+            places = [find(column, self._all) for column in columns]
+        except ColumnError as error:
+            raise ReadError(self.files[0].name, str(error)) from None
+        return ([record[j].strip() for j in places] for record in self.records())
 
     def locate(self, rows: Sequence[int]) -> list[Location] | None:
         """Return the file and the line of rows of the source."""
@@ -429,9 +450,9 @@ class DelimitedSource(TableSource):
             if target is not None:
                 y, kept = self._labels(words)
             if kept is None:
-                return Parts(X, [], None, None, {}), y, len(X), None
+                return Parts(X, [], [], None, None, {}), y, len(X), None
             gaps = {str(target): int(np.count_nonzero(~kept))}
-            return Parts(X[kept], [], None, None, gaps), y, len(X), kept
+            return Parts(X[kept], [], [], None, None, gaps), y, len(X), kept
         self.long_numbers = True  # for all that is known
         text = bytes(piece)
         lines = text.count(b"\n")
@@ -511,7 +532,7 @@ class DelimitedSource(TableSource):
                     return ReadError(f"{file.name}:{where}", what)
                 for j, name in numbers:
                     if row[j] not in gaps and not cells.fits(kinds[name], row[j], self._spelling.point):
-                        return self._wrong(f"{file.name}:{where}, column {self._named(name)}", name, row[j])
+                        return self._wrong(f"{file.name}:{where}, column {self.named(name)}", name, row[j])
         except UnicodeDecodeError as bad:
             number = line + piece[: bad.start].count(b"\n")
             what = "the text is not UTF-8: give its encoding, such as {0}"

@@ -422,6 +422,8 @@ class File:
         self.path: str | None = None
         self.part = part
         self.encoding: str | None = None  # of a text that is not UTF-8
+        self.comment = b""  # with which lines begin that are read as empty ones
+        self.skip_rows = 0  # lines at the beginning that are, too
         self.peeking = False  # whether a stream is read to be read again
         self.position = 0  # bytes taken from the disk since the file was opened last
         if isinstance(path, str | os.PathLike) and os.fspath(path) != "-":
@@ -477,6 +479,9 @@ class File:
                 stream = stream if codec is None else pa.CompressedInputStream(stream, codec)
             if recoded:
                 stream = pa.transcoding_input_stream(stream, self.encoding, "utf-8")
+            if self.comment or self.skip_rows:
+                begun = self.part is not None and self.part[0] > 0
+                stream = io.BufferedReader(_Blanked(stream, self.comment, 0 if begun else self.skip_rows), 1 << 16)
             try:
                 yield stream
             except UnicodeError as error:
@@ -553,6 +558,36 @@ def _standard_input() -> IO[bytes]:
     """
     raw = getattr(sys.stdin.buffer, "raw", None)
     return sys.stdin.buffer if raw is None else io.BufferedReader(io.FileIO(raw.fileno(), closefd=False))
+
+
+class _Blanked(io.RawIOBase):
+    """A text in which some lines are empty: the first ones, and those that begin with a sign."""
+
+    def __init__(self, text: Any, comment: bytes, skip: int) -> None:
+        self.text, self.skip = text, skip
+        self.comment = re.compile(rb"^[ \t]*" + re.escape(comment) + rb"[^\n]*", re.MULTILINE) if comment else None
+        self.ready, self.rest, self.ended = b"", b"", False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill some of a buffer."""
+        while not self.ready and not self.ended:
+            data = self.text.read(1 << 16)
+            self.ended = not data
+            whole, newline, self.rest = (self.rest + data).rpartition(b"\n")
+            whole += newline
+            if self.ended:
+                whole, self.rest = whole + self.rest, b""
+            while self.skip and whole:
+                _, newline, whole = whole.partition(b"\n")
+                self.ready += newline
+                self.skip -= bool(newline)
+            self.ready += whole if self.comment is None else self.comment.sub(b"", whole)
+        size = min(len(buffer), len(self.ready))
+        buffer[:size], self.ready = self.ready[:size], self.ready[size:]
+        return size
 
 
 class _Kept(io.RawIOBase):

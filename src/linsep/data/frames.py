@@ -18,6 +18,7 @@ import pyarrow.csv as pacsv
 from linsep.data import arrow_arrays, cells
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.files import files, has_blank_lines, is_url, local_copy, masked
+from linsep.data.json_lines import table_of
 from linsep.data.options import Options
 from linsep.data.row_numbers import Dropped
 from linsep.data.schema import BOOLEAN, DATE, NUMBER, WORD, find
@@ -28,9 +29,11 @@ from linsep.data.sniffing import (
     encoding_name,
     form_of,
     index_columns,
+    is_json_lines,
     is_utf16,
     left_out,
     numbered,
+    preamble,
     shown,
 )
 from linsep.errors import DataError
@@ -190,9 +193,10 @@ def read_frame(path: str, options: Options, kinds: dict[str, str] | None = None)
     base, form = path.removesuffix(".gz").removesuffix(".zst").lower(), options.format
     columnar = form in ("parquet", "arrow") or (not form and base.endswith((".parquet", ".arrow", ".feather")))
     if not columnar:
-        if form not in ("", "csv"):
+        if form not in ("", "csv", "jsonl"):
             raise DataError(path, f"{form} files have no column names: use CSV, Parquet or Arrow")
-        return _from_text(path, options, kinds or {})
+        lines = _json_lines(path, form)
+        return _from_text(path, options, kinds or {}) if lines is None else _from_arrow(lines)
     if is_url(path):
         with local_copy(path) as here:
             try:
@@ -213,18 +217,34 @@ def read_frame(path: str, options: Options, kinds: dict[str, str] | None = None)
         raise DataError(path, str(error).split("\n")[0]) from None
 
 
+def _json_lines(path: str, form: str) -> Any:
+    """Return the table of JSON Lines, None if a file is none."""
+    (file,) = files(path)
+    name = file.name.removesuffix(".gz").removesuffix(".zst").lower()
+    csv = form == "csv" or path == "-" or name.endswith((".csv", ".tsv", ".tab"))
+    named = form == "jsonl" or name.endswith((".jsonl", ".ndjson"))
+    if csv or not (named or is_json_lines(file.head(1 << 16))):
+        return None
+    with file.open() as stream:
+        return table_of(file.name, stream.read())
+
+
 def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
     """Read text with every cell as it is written."""
     check_encoding(options.encoding)
     (file,) = files(path)
     file.encoding = options.encoding or ("utf-16" if is_utf16(file) else None)
+    file.comment = (options.comment or "").encode()
+    file.skip_rows = options.skip_rows or 0
+    if options.skip_rows is None and options.comment is None:
+        file.skip_rows = preamble(file)
     spelling = cells.Spelling(options.decimal, options.thousands, options.dates, options.gaps)
     form = form_of(file, options.delimiter, options.header, spelling)
     with file.open() as stream:
         data = stream.read()
     try:
         found = pacsv.read_csv(
-            pa.BufferReader(data),
+            pa.BufferReader(data.lstrip(b"\r\n")),
             pacsv.ReadOptions(column_names=form.names, skip_rows_after_names=int(form.header)),
             pacsv.ParseOptions(delimiter=form.delimiter, newlines_in_values=True),
             pacsv.ConvertOptions(column_types=dict.fromkeys(form.names, pa.string()), strings_can_be_null=False),
@@ -232,8 +252,10 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
     except pa.ArrowException as error:
         hint = [("encoding", "latin-1")] if "UTF8" in str(error) else []
         raise DataError(file.name, str(error).split("\n")[0], *hint) from None
-    signs = {"delimiter": form.delimiter, "header": form.header, "point": form.spelling.point}
-    frame = Frame({}, {}, {**signs, "gaps": list(options.gaps), "encoding": encoding_name(file.encoding or "utf-8")})
+    signs: dict[str, Any] = {"delimiter": form.delimiter, "header": form.header, "point": form.spelling.point}
+    signs |= {"gaps": list(options.gaps), "encoding": encoding_name(file.encoding or "utf-8")}
+    signs |= {"skip": file.skip_rows} if file.skip_rows else {}
+    frame = Frame({}, {}, signs | ({"comment": file.comment.decode()} if file.comment else {}))
     frame.counted = form.counted
     frame.where = lambda row: f"{file.name}:{_lines(data, form, np.array([row]))[0]}"
     frame.lines = lambda rows: _lines(data, form, rows)

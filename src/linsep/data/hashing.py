@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from linsep.compiling import compiled as _compiled
 from linsep.data.arrays import csr_array
-from linsep.data.schema import CATEGORY, TEXT, Layout
+from linsep.data.schema import CATEGORY, HASHED, Layout
 from linsep.problem import Array
 
 compiled = _compiled()
@@ -122,14 +122,14 @@ def hashed_rows(table: Any, layout: Layout) -> Any:
     shape = (n, first + mask + 1)
     X = csr_array((np.empty(0), np.empty(0, np.int32), np.zeros(n + 1, np.int32)), shape)
     for name, kind in layout.columns:
-        if kind not in (CATEGORY, TEXT):
+        if kind not in (CATEGORY, HASHED):
             continue
         column = table.column(name)
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         column = column.cast(pa.large_string())
-        letters, bounds = strings(pc.utf8_lower(column) if kind == TEXT else column)
+        letters, bounds = strings(pc.utf8_lower(column) if kind == HASHED else column)
         prefix = np.frombuffer(f"{name}=".encode(), dtype=np.uint8)
-        if kind == TEXT:
+        if kind == HASHED:
             indptr, found = hash_words(prefix, letters, bounds, np.uint64(mask))
         else:
             present = bounds[1:] != bounds[:-1]

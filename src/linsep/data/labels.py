@@ -12,6 +12,7 @@ from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Examples, Floats, Rows
 
 NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_FEW = 20  # different numbers with fractions that may be classes
 _SIGNS = np.array([-1, 1], np.int8)  # of the two classes
 NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
@@ -69,6 +70,14 @@ def measured(y: Array) -> str | None:
         return None
     what = f"the labels are numbers with fractions, such as {float(y[np.argmax(broken)])!r}"
     return f"Unknown label type: {what}, which looks like measurements; turn them into classes first"
+
+
+def refuse_measurements(y: Any) -> None:
+    """Refuse labels of a program that look like measurements: fractions, and more than a few of them."""
+    labels = class_labels(y)
+    what = measured(labels)
+    if what is not None and len(np.unique(labels)) > _FEW:
+        raise DataError("", what)
 
 
 def check_same_length(X: Any, y: Array) -> None:

@@ -1,4 +1,4 @@
-"""One 0/1 feature for every word of a column, named ``column=word``.
+"""One 0/1 feature for every word of a column, named ``column=word``; of texts, how often each word occurs.
 
 Features are numbered in the order in which the words first appear, row by row and within a row column by column, so a
 word that appears late gets the next number and nothing before it moves. Cells are coded by pyarrow; only words that a
@@ -8,7 +8,7 @@ piece of the table has not had before are looked at one by one.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,15 @@ class Coded(NamedTuple):
     column: int
     words: list[str | None]
     places: Array  # (n,)
+
+
+class Bag(NamedTuple):
+    """A column of texts in a piece of a table: its words, and the place and the row of each that occurs, in order."""
+
+    column: int
+    words: list[str]
+    places: Array  # (occurrences,)
+    rows: Array  # (occurrences,)
 
 
 class Levels:
@@ -73,30 +82,42 @@ class Levels:
 
     def features(self, coded: list[Coded]) -> Array:
         """Return the feature of every cell, -1 where there is none."""
-        tables: list[Array] = []
-        new: list[Array] = []  # first row, which of the columns, place of the word
-        for k, (column, words, places) in enumerate(coded):
-            known = self._numbers[column]
-            table = np.array([*(known.get(word, -2) for word in words), -1], dtype=np.int64)  # the last one: no word
-            tables.append(table)
+        return self.numbered(coded, [])[0]
+
+    def numbered(self, coded: list[Coded], bags: list[Bag]) -> tuple[Array, list[Array]]:
+        """Return the feature of every cell, and of every word of the texts, -1 where there is none."""
+        parts: list[Coded | Bag] = [*coded, *bags]
+        tables = [self._table(part.column, part.words) for part in parts]
+        new: list[Array] = []  # first row, column, place in the row, which of the parts, place of the word
+        for k, (part, table) in enumerate(zip(parts, tables, strict=True)):
             unknown = np.flatnonzero(table == -2)
             if len(unknown):
+                places = part.places
                 first = np.full(len(table), len(places), dtype=np.int64)
                 first[places[::-1]] = np.arange(len(places))[::-1]
                 used = unknown[first[unknown] < len(places)]
-                new.append(np.stack([first[used], np.full(len(used), k), used], axis=1))
+                rows = part.rows[first[used]] if isinstance(part, Bag) else first[used]
+                same = np.ones(len(used), dtype=np.int64)
+                new.append(np.stack([rows, part.column * same, first[used], k * same, used], axis=1))
         if new and not self.fixed:
             found = np.concatenate(new)
-            for _, k, j in found[np.lexsort((found[:, 1], found[:, 0]))].tolist():
-                tables[k][j] = self._add(coded[k].column, coded[k].words[j])
+            for _, column, _, k, j in found[np.lexsort(found[:, 2::-1].T)].tolist():
+                tables[k][j] = self._add(column, parts[k].words[j])
         n = len(coded[0].places) if coded else 0
-        found = np.empty((n, len(coded)), dtype=np.int64)
-        for k, table in enumerate(tables):
-            found[:, k] = table[coded[k].places]
+        features = np.empty((n, len(coded)), dtype=np.int64)
+        for k, part in enumerate(coded):
+            features[:, k] = tables[k][part.places]
+        texts = [table[bag.places] for bag, table in zip(bags, tables[len(coded) :], strict=True)]
         if self.fixed and new:
-            self.unseen += int(np.count_nonzero(found == -2))
-            found[found == -2] = -1
-        return found
+            for found in (features, *texts):
+                self.unseen += int(np.count_nonzero(found == -2))
+                found[found == -2] = -1
+        return features, texts
+
+    def _table(self, column: int, words: Sequence[str | None]) -> Array:
+        """Return the feature of each word, -2 for those that have none; the last one, -1, is that of no word."""
+        known = self._numbers[column]
+        return np.array([*(known.get(word, -2) for word in words), -1], dtype=np.int64)
 
 
 def assemble(numbers: Array, features: Array) -> tuple[Floats, Array, Array]:

@@ -25,7 +25,7 @@ class Options:
         Parameter(
             "File format. [default: by name, then by content]",
             READING,
-            typed=Literal["csv", "libsvm", "parquet", "arrow", "npy", "npz"],
+            typed=Literal["csv", "jsonl", "libsvm", "parquet", "arrow", "npy", "npz"],
         ),
     ]
     target: Annotated[
@@ -115,6 +115,14 @@ class Options:
             "Text that marks a missing value in CSV, such as -; may be repeated.", READING, "TEXT", typed=list[str]
         ),
     ] = GAPS
+    comment: Annotated[
+        str | None,
+        Parameter("Sign at the beginning of lines of CSV that are no rows, such as '#'.", READING, "SIGN"),
+    ] = None
+    skip_rows: Annotated[
+        int | None,
+        Parameter("Lines before the table to skip in CSV. [default: lines that begin with #]", READING, "N", min=0),
+    ] = None
     max_features: Annotated[
         int, Parameter("Refuse files with more features than this. [default: 2^24]", READING, "N")
     ] = 1 << 24

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrays import as_matrix, numeric
+from linsep.data.arrays import numeric
 from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes
+from linsep.data.matrices import as_matrix
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
 

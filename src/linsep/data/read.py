@@ -6,13 +6,14 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 from linsep.data.cache import check_cache
 from linsep.data.files import File, files
+from linsep.data.matrices import is_frame, is_records, native
 from linsep.data.options import GAPS, Options
 from linsep.data.schema import Layout
-from linsep.data.sniffing import check_encoding, refuse_other_formats
+from linsep.data.sniffing import check_encoding, is_json_lines, refuse_other_formats
 from linsep.data.source import Source
 from linsep.errors import ParameterError, ReadError
 
@@ -21,16 +22,17 @@ _FORMATS = {  # where each is read, loaded when the first file of its kind comes
     "libsvm": ("libsvm", "SvmSource"),
     "parquet": ("columnar", "TypedSource"),
     "arrow": ("columnar", "TypedSource"),
+    "jsonl": ("json_lines", "JsonSource"),
     "npy": ("numpy_files", "NpySource"),
     "npz": ("numpy_files", "NpzSource"),
 }
-_TABLES = ("csv", "parquet", "arrow")
+_TABLES = ("csv", "parquet", "arrow", "jsonl")
 _ENDINGS = {
     "csv": "csv", "tsv": "csv", "tab": "csv",
     "svm": "libsvm", "libsvm": "libsvm", "svmlight": "libsvm",
     "parquet": "parquet", "pq": "parquet",
     "arrow": "arrow", "feather": "arrow", "ipc": "arrow", "arrows": "arrow",
-    "npy": "npy", "npz": "npz",
+    "npy": "npy", "npz": "npz", "jsonl": "jsonl", "ndjson": "jsonl",
 }  # fmt: skip
 _MAGIC = {
     b"PAR1": "parquet",
@@ -45,7 +47,7 @@ _PAIR = re.compile(rb"\d+:[^,;|]+")
 def read(
     path: Any,
     *,
-    format: str | None = None,  # noqa: A002 - the word that users know
+    format: Literal["csv", "jsonl", "libsvm", "parquet", "arrow", "npy", "npz"] | None = None,  # noqa: A002
     target: str | int | None = None,
     positive: Any = None,
     delimiter: str | None = None,
@@ -57,12 +59,14 @@ def read(
     numeric: str | int | Iterable[str | int] = (),
     ignore: str | int | Iterable[str | int] = (),
     keep_index: bool = False,
-    missing: str = "error",
+    missing: Literal["error", "zero", "drop", "indicator"] = "error",
     gaps: Iterable[str] = GAPS,
-    decimal: str | None = None,
+    decimal: Literal[".", ","] | None = None,
     thousands: str | None = None,
     dates: bool | str = True,
     encoding: str | None = None,
+    comment: str | None = None,
+    skip_rows: int | None = None,
     n_features: int | None = None,
     max_features: int = 1 << 24,
     block_bytes: int = 1 << 22,
@@ -76,10 +80,11 @@ def read(
 
     Parameters
     ----------
-    path : str, path, binary stream, or list of them
+    path : str, path, binary stream, or list of them; frame or list of dicts
         A file, a glob such as ``"part-*.csv"`` (in order of name), ``"-"`` for standard input. Several files are one
-        source. Text may be compressed with gzip or zstd.
-    format : {"csv", "libsvm", "parquet", "arrow", "npy", "npz"}, optional
+        source. Text may be compressed with gzip or zstd. Or a frame: of pandas, polars, Arrow, or any library that
+        exports Arrow's stream.
+    format : {"csv", "jsonl", "libsvm", "parquet", "arrow", "npy", "npz"}, optional
         By default taken from the ending of the name, or else from the content. TSV is ``"csv"``, Feather ``"arrow"``.
     target : str or int, optional
         Column with the labels, by name or number from 0; the last one by default. LIBSVM has its own place for it.
@@ -93,9 +98,10 @@ def read(
         Whether LIBSVM indices start at 0; otherwise they start at 1, and an index 0 is an error.
     hash_bits : int, optional
         Hash words into ``2 ** hash_bits`` features. By default every word of a column has a feature of its own,
-        ``column=word``, numbered in the order in which the words first appear; texts are always hashed.
+        ``column=word``, numbered in the order in which the words first appear.
     text : column or list of columns
-        Columns to read as a hashed bag of words.
+        Columns to read as texts: a feature for each word, in lower case, that counts how often it occurs. By default
+        columns of sentences are, in which almost all cells differ.
     categorical : column or list of columns
         Columns to read as words even if they look like numbers, dates, or IDs, which are left out otherwise.
     numeric : column or list of columns
@@ -107,7 +113,7 @@ def read(
         distinct integers; those with almost as many words as rows; the index of a pandas frame.
     missing : {"error", "zero", "drop", "indicator"}
         What to do with missing numbers: raise an error, use zero, drop the row, or use zero and a 1 in a feature
-        ``column=missing``. A missing word is the word ``column=missing``.
+        ``column=missing``. A missing word is the word ``column=missing``, unless rows are dropped.
     gaps : list of str
         Texts that mark a missing value in CSV.
     decimal : {".", ","}, optional
@@ -119,6 +125,10 @@ def read(
         is their format.
     encoding : str, optional
         Text encoding of CSV; by default UTF-8, or UTF-16 if the text starts with its mark.
+    comment : str, optional
+        Sign with which lines of CSV begin that are no rows, such as ``"#"``.
+    skip_rows : int, optional
+        How many lines of CSV come before the table; by default those that begin with ``#``, but for a header.
     n_features : int, optional
         Number of features that the data must have; by default any number.
     max_features : int
@@ -156,10 +166,14 @@ def read(
     ...     print(X.toarray().tolist(), y.tolist(), first_row)
     [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]] [1, -1] 0
     """
-    _check(missing, hash_bits, block_bytes, decimal, encoding)
+    _check(missing, hash_bits, block_bytes, decimal, encoding, comment, skip_rows)
     check_cache(cache)
-    found = files(path, spool=spool)
-    form = _format(found[0]) if format is None else format
+    path = native(path)
+    if is_frame(path) or is_records(path):
+        found, form = [_held(path)], "arrow"
+    else:
+        found = files(path, spool=spool)
+        form = _format(found[0]) if format is None else str(format)
     if form not in _FORMATS:
         raise ParameterError("format", form, f"one of {', '.join(map(repr, _FORMATS))}")
     options = Options(
@@ -167,7 +181,8 @@ def read(
         hash_bits=hash_bits, text=_several(text), categorical=_several(categorical), ignore=_several(ignore),
         missing=missing, n_features=n_features, block_bytes=block_bytes, labels=labels, layout=layout,
         new_levels=new_levels, numeric=_several(numeric), keep_index=keep_index, encoding=encoding, decimal=decimal,
-        thousands=thousands, dates=dates, gaps=tuple(gaps), max_features=max_features,
+        thousands=thousands, dates=dates, gaps=tuple(gaps), max_features=max_features, comment=comment,
+        skip_rows=skip_rows,
         cache=cache,
     )  # fmt: skip
     if missing == "indicator" and form not in _TABLES:
@@ -178,12 +193,21 @@ def read(
     return source
 
 
+def _held(X: Any) -> File:
+    """Return a frame, or records, as an input."""
+    from linsep.data.columnar import HeldTable, arrow_table  # which load pyarrow
+
+    return HeldTable(arrow_table(X), read=True)
+
+
 def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, Any]:
     """Return options of ``read`` for data that are to be read as those of a source with this ``state``.
 
     Without labels every row is to get one, so none is left out for what is missing in it.
     """
-    known = {name: state[name] for name in ("decimal", "thousands", "encoding") if name in state}
+    known = {
+        name: state[name] for name in ("decimal", "thousands", "encoding", "comment", "skip_rows") if name in state
+    }
     if "gaps" in state:
         known["gaps"] = tuple(map(str, state["gaps"]))
     missing = str(state.get("missing", "error"))
@@ -195,7 +219,15 @@ def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, 
     return known | {"labels": labels}
 
 
-def _check(missing: str, hash_bits: int | None, block_bytes: int, decimal: str | None, encoding: str | None) -> None:
+def _check(
+    missing: str,
+    hash_bits: int | None,
+    block_bytes: int,
+    decimal: str | None,
+    encoding: str | None,
+    comment: str | None,
+    skip_rows: int | None,
+) -> None:
     """Refuse options that no file can be read with."""
     if missing not in ("error", "zero", "drop", "indicator"):
         raise ParameterError("missing", missing, "'error', 'zero', 'drop' or 'indicator'")
@@ -206,6 +238,10 @@ def _check(missing: str, hash_bits: int | None, block_bytes: int, decimal: str |
     if decimal not in (None, ".", ","):
         raise ParameterError("decimal", decimal, "'.' or ','")
     check_encoding(encoding)
+    if comment is not None and (len(comment) != 1 or comment in '"\r\n' or not comment.isascii()):
+        raise ParameterError("comment", comment, "one character")
+    if skip_rows is not None and skip_rows < 0:
+        raise ParameterError("skip_rows", skip_rows, "a whole number that is not negative")
 
 
 def _several(columns: str | int | Iterable[str | int]) -> tuple[str | int, ...]:
@@ -220,6 +256,8 @@ def _format(file: File) -> str:
     if file.path is not None and ending in _ENDINGS:
         return _ENDINGS[ending]
     head = file.head(1 << 16)
+    if is_json_lines(head):
+        return "jsonl"
     refuse_other_formats(file.name, head)
     for magic, form in _MAGIC.items():
         if head.startswith(magic):

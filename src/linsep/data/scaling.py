@@ -14,6 +14,8 @@ from linsep.data.arrays import csr_array, is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Floats
 
+UNEVEN = 10  # times as large as the range of another column: numbers that are to be scaled
+
 compiled = _compiled(error_model="numpy")  # strict order of sums: blocks must not show in them
 
 
@@ -55,6 +57,56 @@ def column_squares(source: Iterable[Any], mean: Floats) -> Floats:
     for X, *_ in source:
         _add_squares(*_parts(X), mean, squares)
     return squares
+
+
+class Ranges(NamedTuple):
+    """The smallest and the largest value of every feature; a value that is not stored is 0."""
+
+    low: Floats  # (d,)
+    high: Floats  # (d,)
+    stored: Array  # (d,) how many values are stored
+    rows: int
+
+    @classmethod
+    def of(cls, source: Iterable[Any]) -> Ranges:
+        """Return those of all rows of a source."""
+        return cls.joined(map(cls._of_block, source))
+
+    @classmethod
+    def _of_block(cls, block: Any) -> Ranges:
+        X = block[0]
+        n, d = X.shape
+        if is_sparse(X):
+            low, high = np.full(d, np.inf), np.full(d, -np.inf)
+            np.minimum.at(low, X.indices, X.data)
+            np.maximum.at(high, X.indices, X.data)
+            return cls(low, high, np.bincount(X.indices, minlength=d), n)
+        return cls(X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64), np.full(d, n), n)
+
+    @classmethod
+    def joined(cls, parts: Iterable[Ranges]) -> Ranges:
+        """Return those of rows in several parts, of which later ones may have more features."""
+        found = cls(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 0)
+        for part in parts:
+            d = max(len(found.low), len(part.low))
+            low = np.minimum(_widened(found.low, d, np.inf), _widened(part.low, d, np.inf))
+            high = np.maximum(_widened(found.high, d, -np.inf), _widened(part.high, d, -np.inf))
+            found = cls(low, high, _widened(found.stored, d) + _widened(part.stored, d), found.rows + part.rows)
+        return found
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the largest number is more than 10 times the range of a feature; of many, of a tenth of them."""
+        gaps = self.stored < self.rows
+        low, high = (
+            np.where(gaps, np.minimum(self.low, 0), self.low),
+            np.where(gaps, np.maximum(self.high, 0), self.high),
+        )
+        ranges = (high - low)[high > low]
+        if len(ranges) == 0:
+            return False
+        largest = max(float(np.abs(low).max()), float(np.abs(high).max()))
+        return largest > UNEVEN * float(np.quantile(ranges, 0.1, method="lower"))
 
 
 def largest_norm(source: Iterable[Any]) -> float:

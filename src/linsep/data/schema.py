@@ -12,12 +12,13 @@ import numpy as np
 from linsep.data.labels import object_array
 from linsep.errors import DataError
 
-# Kinds of columns. Those of numbers say how a cell is written; what comes after a colon is the date's format, or the
-# sign between thousands. A "category" is hashed, as every model of version 0.1.0 has it; a "word" has its own feature.
-NUMBER, BOOLEAN, PERCENT, GROUPED, DATE = "number", "boolean", "percent", "grouped", "date"
-WORD, CATEGORY, TEXT = "word", "category", "text"
-_NUMERIC = frozenset((NUMBER, BOOLEAN, PERCENT, GROUPED, DATE))
-_KINDS = _NUMERIC | {WORD, CATEGORY, TEXT}
+# Kinds of columns. Those of numbers say how a cell is written; what comes after a colon is the date's format, the sign
+# between thousands, or the unit and that sign. A "word" has its own feature, and so has every word of a "text"; a
+# "category" and a "hashed text" are hashed.
+NUMBER, BOOLEAN, PERCENT, GROUPED, UNIT, DATE = "number", "boolean", "percent", "grouped", "unit", "date"
+WORD, CATEGORY, TEXT, HASHED = "word", "category", "text", "hashed text"
+_NUMERIC = frozenset((NUMBER, BOOLEAN, PERCENT, GROUPED, UNIT, DATE))
+_KINDS = _NUMERIC | {WORD, CATEGORY, TEXT, HASHED}
 
 
 class CellError(ValueError):
@@ -75,6 +76,8 @@ def is_numeric(kind: str) -> bool:
 def kind_shown(kind: str) -> str:
     """Return a kind as users see it: ``grouped:,`` is a number written like 1,000."""
     name, _, sign = kind.partition(":")
+    if name == UNIT:
+        return f"number ({sign.partition(':')[0]})"
     return f"number (1{sign}000)" if name == GROUPED else name
 
 
@@ -88,8 +91,8 @@ class Layout:
     Parameters
     ----------
     columns : tuple of (name, kind)
-        ``kind`` is ``"number"`` or one of its spellings (``"boolean"``, ``"percent"``, ``"grouped:,"``,
-        ``"date:%d.%m.%Y"``), ``"word"``, or, hashed, ``"category"`` or ``"text"``.
+        ``kind`` is ``"number"`` or one of its spellings (``"boolean"``, ``"percent"``, ``"grouped:,"``, ``"unit:kg"``,
+        ``"date:%d.%m.%Y"``), ``"word"``, ``"text"``, or, hashed, ``"category"`` or ``"hashed text"``.
     hash_bits : int
         How many features there are for what is hashed, as a power of two.
     named : bool
@@ -121,13 +124,13 @@ class Layout:
 
     @property
     def words(self) -> list[str]:
-        """Names of the columns that are words."""
-        return [name for name, kind in self.columns if kind == WORD]
+        """Names of the columns that are words or texts, with a feature for each word."""
+        return [name for name, kind in self.columns if kind in (WORD, TEXT)]
 
     @property
     def hashed(self) -> bool:
         """Whether some column is hashed."""
-        return any(kind in (CATEGORY, TEXT) for _, kind in self.columns)
+        return any(kind in (CATEGORY, HASHED) for _, kind in self.columns)
 
     @property
     def first_level(self) -> int:

@@ -95,6 +95,17 @@ def is_utf16(file: File) -> bool:
     return file.head(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
+def preamble(file: File) -> int:
+    """Return how many lines before a table begin with #; the last is a header if it has as many cells as the next."""
+    lines = file.head(1 << 16).removeprefix(codecs.BOM_UTF8).split(b"\n")
+    count = next((number for number, line in enumerate(lines) if not line.startswith(b"#")), 0)
+    if count and any(
+        lines[count - 1].count(sign.encode()) == lines[count].count(sign.encode()) > 0 for sign in _DELIMITERS
+    ):
+        count -= 1
+    return count
+
+
 def columns_of(rows: list[Line], places: Iterable[int], gaps: Sequence[str]) -> list[list[str]]:
     """Return the cells of some columns, gaps left out."""
     left_out = frozenset(gaps)
@@ -136,6 +147,18 @@ def _other_format(data: bytes) -> tuple[str, str] | None:
         one = len(lines) == 1
         return ("JSON", "read_json") if one else ("JSON Lines", "read_json(..., lines=True)")
     return ("JSON", "read_json") if _JSON.match(text) else None
+
+
+def is_json_lines(data: bytes) -> bool:
+    """Say whether a text begins as JSON Lines do: an object on each of the first lines."""
+    lines = [line for line in data.removeprefix(codecs.BOM_UTF8).split(b"\n") if line.strip()]
+    whole = lines[:-1]  # the last one may be torn
+    return bool(whole) and all(line.lstrip().startswith(b"{") and _is_json(line) for line in whole[:2])
+
+
+def numbered_lines(text: bytes, line: int) -> list[int]:
+    """Return the numbers of the lines that are not empty; the first one has this number."""
+    return [number for number, each in enumerate(text.split(b"\n"), line) if each.strip()]
 
 
 def _is_json(line: bytes) -> bool:
@@ -327,6 +350,25 @@ def is_id(cells: Sequence[Any]) -> bool:
     return len(cells) >= _ENOUGH and 10 * len(set(cells)) >= 9 * len(cells)
 
 
+_TOKEN = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_SENTENCE = 4  # words that half of the texts have at least
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case: letters and digits, and apostrophes between them."""
+    return _TOKEN.findall(text.lower())
+
+
+def is_text(cells: Sequence[str]) -> bool:
+    """Say whether a column holds sentences: almost all cells differ, have several words, and most are in lower case."""
+    if not is_id(cells):
+        return False
+    found = [_TOKEN.findall(cell) for cell in cells]
+    lengths = sorted(map(len, found))
+    small = sum(word[0].islower() for words in found for word in words)
+    return lengths[len(lengths) // 2] >= _SENTENCE and 2 * small >= sum(lengths)
+
+
 Reason = tuple[str, tuple[str, Any]]  # why a column is left out, and the setting that keeps it
 
 
@@ -358,6 +400,14 @@ def measurement(values: Sequence[Any]) -> str | None:
     if distinct > _MOST and 10 * distinct > len(numbers):
         return f"it holds {distinct} different numbers in {len(numbers)} rows"
     return None
+
+
+def too_many_classes(values: Sequence[Any]) -> str | None:
+    """Say that a column has many distinct values, and few rows of each, as labels seldom do; None if it has not."""
+    distinct = len(set(values))
+    if distinct <= _FEW or 5 * distinct <= len(values):
+        return None
+    return f"{distinct} classes in {len(values)} rows"
 
 
 def could_be_labels(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[str]:

@@ -263,6 +263,11 @@ class Source(ABC):
         """Return how many cells of the rows that were dropped are missing, by column."""
         return ()
 
+    def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
+        """Return the cells of some columns of a table, row by row, as they are in the files."""
+        what = f"{self.options.format} files have no columns beside labels and features: there is no {columns[0]!r}"
+        raise ReadError(self.files[0].name, what)
+
     def locate(self, rows: Sequence[int]) -> list[Location] | None:  # noqa: ARG002, only text has lines
         """Return the file and the line of rows of the source, numbered from 0; None where there are no lines.
 
@@ -350,7 +355,7 @@ class Source(ABC):
         layout = self.layout
         if layout is not None:
             memory |= layout.state()
-        for name in ("decimal", "thousands", "encoding"):
+        for name in ("decimal", "thousands", "encoding", "comment", "skip_rows"):
             if getattr(options, name) is not None:
                 memory[name] = getattr(options, name)
         if options.gaps != GAPS:

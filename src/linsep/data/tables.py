@@ -7,25 +7,31 @@ features and must see the pieces in their order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from linsep.data import cells
-from linsep.data.arrays import sorted_csr
+from linsep.data.arrays import counted, sorted_csr
 from linsep.data.arrow_arrays import numbers, numpy_view, zero
 from linsep.data.files import File
-from linsep.data.one_hot import Coded, Levels, assemble
+from linsep.data.one_hot import Bag, Coded, Levels, assemble
 from linsep.data.options import Options
 from linsep.data.schema import (
+    BOOLEAN,
     CATEGORY,
     DATE,
+    GROUPED,
+    HASHED,
     NUMBER,
+    PERCENT,
     TEXT,
+    UNIT,
     WORD,
     CellError,
     Column,
@@ -34,14 +40,21 @@ from linsep.data.schema import (
     find,
     is_numeric,
     kind_shown,
+    listed,
 )
-from linsep.data.sniffing import could_be_labels, left_out, measurement, refusal
+from linsep.data.sniffing import could_be_labels, left_out, measurement, refusal, too_many_classes, words_of
 from linsep.data.source import Source
 from linsep.errors import ReadError
 from linsep.problem import Array, Floats
 
 # ---------------------------------------------------------------------------------------------------------------
 # Pieces of a table
+
+
+def unseen_words(count: int) -> str:
+    """Say that some cells hold words that a model does not know."""
+    cells = "1 cell holds a word" if count == 1 else f"{count:,} cells hold words"
+    return f"{cells} that did not occur in training; linsep counts {'it' if count == 1 else 'them'} as zero"
 
 
 class WrongKindError(CellError):
@@ -53,6 +66,7 @@ class Parts(NamedTuple):
 
     numbers: Array  # (n, p)
     coded: list[Coded]  # words, and gaps among the numbers
+    bags: list[Bag]  # texts
     hashed: Any  # CSR rows of what is hashed, or None
     kept: Array | None  # (rows of the table,) which ones are left, None for all of them
     gaps: dict[str, int]  # cells without a value, by column
@@ -76,6 +90,9 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Part
     X = _numbers(table, layout, point, gaps)
     kept = None
     coded: list[Coded] = []
+    bags: list[Bag] = []
+    if missing == "drop":
+        gaps |= _empty_words(table, layout)
     for name, absent in gaps.items():
         if missing == "error":
             settings = (("missing", "zero"), ("missing", "drop"), ("missing", "indicator"))
@@ -92,6 +109,8 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Part
                 counts[name] = int(
                     np.isin(coded[-1].places, [j for j, w in enumerate(coded[-1].words) if w is None]).sum()
                 )
+        elif kind == TEXT:
+            bags.append(bag(_whole(table.column(name)), place))
         elif missing == "indicator" and name in gaps:
             coded.append(Coded(place, [None], np.where(gaps[name], 0, -1)))
     hashed = None
@@ -99,7 +118,35 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Part
         from linsep.data.hashing import hashed_rows
 
         hashed = hashed_rows(table, layout)
-    return Parts(X, coded, hashed, kept, counts)
+    return Parts(X, coded, bags, hashed, kept, counts)
+
+
+def _empty_words(table: Any, layout: Layout) -> dict[str, Array]:
+    """Return which cells are empty in columns of words, by column."""
+    found = {}
+    for name, kind in layout.columns:
+        if not is_numeric(kind):
+            column = _whole(table.column(name))
+            column = column.cast(value_type(column.type))
+            absent = numpy_view(column.is_null())
+            if is_string(column.type):
+                absent = absent | numpy_view(pc.fill_null(pc.equal(pc.utf8_length(column), 0), zero(pa.bool_())))
+            if absent.any():
+                found[name] = absent
+    return found
+
+
+def bag(column: Any, place: int) -> Bag:
+    """Return the words of a column of texts in lower case; nothing has no words."""
+    index: dict[str, int] = {}
+    places: list[int] = []
+    lengths = []
+    for text in column.cast(pa.large_string()).to_pylist():
+        found = words_of(text or "")
+        places += [index.setdefault(word, len(index)) for word in found]
+        lengths.append(len(found))
+    rows = np.repeat(np.arange(len(lengths)), np.array(lengths, dtype=np.int64))
+    return Bag(place, list(index), np.array(places, dtype=np.int64), rows)
 
 
 def finished(found: Parts, layout: Layout, levels: Levels, missing: str) -> Any:
@@ -107,8 +154,12 @@ def finished(found: Parts, layout: Layout, levels: Levels, missing: str) -> Any:
     if not (found.coded or layout.words or layout.hashed or missing == "indicator"):
         return found.numbers
     n = len(found.numbers)
-    features = levels.features(found.coded) if found.coded else np.empty((n, 0), dtype=np.int64)
+    features, texts = levels.numbered(found.coded, found.bags)
+    features = features if found.coded else np.empty((n, 0), dtype=np.int64)
     X = sorted_csr(assemble(found.numbers, features), (n, levels.first + len(levels)))
+    for each, numbered in zip(found.bags, texts, strict=True):
+        known = numbered >= 0
+        X = X + counted(each.rows[known], numbered[known], X.shape)
     if found.hashed is None:
         return X
     found.hashed.resize(X.shape)
@@ -148,8 +199,8 @@ def _number_column(column: pa.Array, name: str, kind: str, point: str, gaps: dic
     """Return a column of numbers, 0 for gaps."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if _is_string(column.type):
-        values = cells.values(column, kind, point)
+    if is_string(column.type):
+        values = cells.values(column, f"{DATE}:iso" if kind == DATE else kind, point)
         if values is None:
             raise _odd_cell(column, name, kind, point)
         return values
@@ -192,9 +243,14 @@ def _is_plain(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
-def _is_string(kind: pa.DataType) -> bool:
+def is_string(kind: pa.DataType) -> bool:
     """Say whether a column holds strings."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view")
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the cells of a column, which a dictionary may hold."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _whole(column: Any) -> pa.Array:
@@ -227,11 +283,13 @@ def kind_of(name: str, kind: pa.DataType, *, category: bool = False, text: bool 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if text:
-        if not _is_string(kind):
+        if not is_string(kind):
             raise ColumnError(f"column {name!r} cannot be split into words: its type is {kind}")
-        return TEXT
-    if _is_string(kind) or category:
+        return HASHED if hashed else TEXT
+    if is_string(kind) or category:
         return CATEGORY if hashed else WORD
+    if pa.types.is_boolean(kind):
+        return BOOLEAN
     if _is_plain(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
         return NUMBER
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
@@ -268,8 +326,11 @@ class TableSource(Source):
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
+        self._header = True  # whether the columns have names
+        self._all: list[str] = []  # names, or numbers, of all columns
         self._layout = Layout(())
         self._levels = Levels(0)
+        self._spelling = cells.Spelling(options.decimal, options.thousands, options.dates, options.gaps)
         self._fates: dict[str, tuple[int, str, str]] = {}  # of columns that are left out
         self._gaps: Counter[str] = Counter()  # of the present iteration
         self._ranges: tuple[Floats, Floats] | None = None  # of the numbers, while a description is made
@@ -335,25 +396,65 @@ class TableSource(Source):
         yield from super()._blocks()
         self._check_width()
         if self._levels.unseen:
-            said = (
-                f"{self._levels.unseen:,} cells hold words that did not occur in training; linsep counts them as zero"
-            )
-            self.note(self.files[0].name, said)
+            self.note(self.files[0].name, unseen_words(self._levels.unseen))
 
     # -----------------------------------------------------------------------------------------------------------
     # Decisions
 
     def _missing_cells(self) -> tuple[tuple[str, int], ...]:
-        words = set(self._layout.words)
-        return tuple((name, count) for name, count in self._gaps.most_common() if name not in words and count)
+        return tuple((name, count) for name, count in self._gaps.most_common() if count)
 
     def _hash(self, kind: str) -> str:
         """Return the kind of a column with words as the user wants them."""
-        return CATEGORY if kind == WORD and self.options.hash_bits is not None else kind
+        hashed = {WORD: CATEGORY, TEXT: HASHED}
+        return kind if self.options.hash_bits is None else hashed.get(kind, kind)
 
     def _new_layout(self, columns: list[tuple[str, str]], named: bool, target: str | None) -> Layout:
         bits = self.options.hash_bits or _TEXT_BITS
         return Layout(tuple(columns), bits, named, target)
+
+    def explained(self, column: str, kind: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
+        """Say what a column holds that is not plain, and which options decide otherwise; nothing if it was asked so."""
+        name, _, form = kind.partition(":")
+        if name == DATE:
+            shown = "ISO 8601" if form == "iso" else form
+            what = "times of day" if cells.is_time(kind) else "dates or times"
+            unit = "seconds since midnight" if cells.is_time(kind) else "days since 1970-01-01"
+            how = f"{what}, written as {shown}: read as {unit} ({{0}} reads them as words)"
+            return how, (("dates", False),)
+        if name == GROUPED:
+            return f"numbers with {form!r} as thousands separator ({{0}} turns this off)", (("thousands", ""),)
+        if name == UNIT:
+            unit, _, sign = form.partition(":")
+            thousands = f", with {sign!r} as thousands separator" if sign else ""
+            return f"numbers with the unit {unit}{thousands} ({{0}} reads them as words)", (("categorical", column),)
+        if name in (TEXT, HASHED) and column not in self._text_columns():
+            how = "hashed" if name == HASHED else "a feature for each word, how often it occurs"
+            said = f"texts: {how} ({{0}} reads each text as one word, {{1}} leaves it out)"
+            return said, (("categorical", column), ("ignore", column))
+        known = {
+            PERCENT: "percentages: 12% is read as 12 ({0} reads them as words)",
+            BOOLEAN: "true and false: read as 1 and 0 ({0} reads them as words)",
+        }
+        return known.get(name, ""), (("categorical", column),)
+
+    def _text_columns(self) -> set[str]:
+        """Return the names of the columns that are to be read as texts."""
+        return {self._all[find(name, self._all)] for name in self.options.text}
+
+    def check_units(self, column: str, cells_: Sequence[str]) -> None:
+        """Refuse a column of numbers with several units of one quantity: nobody has said how to convert them."""
+        units = cells.mixed_units(cells_)
+        if units:
+            what = (
+                f"mixes the units {listed(units)}: convert them to one ({{0}} reads them as words, {{1}} leaves it out)"
+            )
+            settings = (("categorical", column), ("ignore", column))
+            raise ReadError(f"{self.files[0].name}, column {self.named(column)}", what, *settings)
+
+    def named(self, column: str) -> str:
+        """Return a column as messages name it: its name, or its number from 0, as options take it."""
+        return repr(column) if self._header else column
 
     def _leave_out(
         self, columns: list[tuple[int, str, str, list[Any]]], asked: set[int], index: set[str] | None = None
@@ -378,16 +479,23 @@ class TableSource(Source):
                 self.note(self.files[0].name, f"linsep leaves out column {name!r}: {why} ({{0}} keeps it)", setting)
         return [(name, kind) for _, name, kind, _ in columns if name not in reasons]
 
-    def _check_label(self, name: str, values: list[Any], columns: list[tuple[int, str, str, list[Any]]]) -> None:
-        """Refuse a label that nobody has named and that looks like a measurement."""
+    def _check_label(
+        self, name: str, values: list[Any], columns: list[tuple[int, str, str, list[Any]]], measurable: bool = True
+    ) -> None:
+        """Refuse a label that nobody has named and that looks like a measurement; note one of few rows per class."""
         if self.options.target is not None or self.options.layout is not None or not self.options.labels:
             return
-        why = measurement(values)
+        why, many = measurement(values) if measurable else None, too_many_classes(values)
+        if why is None and many is None:
+            return
+        fit = [(n, cells) for _, n, kind, cells in columns if kind in (WORD, CATEGORY) or not _broken(kind, cells)]
+        candidates = could_be_labels([n for n, _ in fit], [cells for _, cells in fit])
         if why is not None:
-            fit = [(n, cells) for _, n, kind, cells in columns if kind in (WORD, CATEGORY) or not _broken(kind, cells)]
-            candidates = could_be_labels([n for n, _ in fit], [cells for _, cells in fit])
             what, setting = refusal(name, why, candidates)
             raise ReadError(self.files[0].name, what, setting)
+        hint = f"columns with few values: {listed(candidates)}; " if candidates else ""
+        what = f"the label is the last column, {self.named(name)}, with {many}, which are many ({hint}{{0}} names it)"
+        self.note(self.files[0].name, what, ("target", candidates[0] if candidates else name))
 
     # -----------------------------------------------------------------------------------------------------------
     # Rows
@@ -421,6 +529,10 @@ class TableSource(Source):
             raise ReadError(self.files[0].name, what, ("hash_bits", 18), ("max_features", 2 * self.n_features))
         return X
 
+    def state(self) -> dict[str, Any]:
+        """Return what a model keeps to read other data in the same way: besides, the sign before fractions."""
+        return super().state() | {"point": self._spelling.point}
+
     def describe(self) -> list[Column]:
         r"""Read all rows, and return what there is to say of every column.
 
@@ -452,7 +564,7 @@ class TableSource(Source):
             Column(
                 name,
                 kind_shown(kind),
-                sum(column == place for column, _ in layout.levels) if kind == WORD else None,
+                sum(column == place for column, _ in layout.levels) if kind in (WORD, TEXT) else None,
                 ranges.get(name),
                 twin._gaps[name],
                 _fate(layout, place),
@@ -486,7 +598,9 @@ def _fate(layout: Layout, place: int) -> str:
     own = sum(column == place for column, _ in layout.levels)
     if kind == WORD:
         return f"{own} feature{'s' * (own != 1)}, 1 for each word"
-    if kind in (CATEGORY, TEXT):
+    if kind == TEXT:
+        return f"{own:,} feature{'s' * (own != 1)}, how often each word occurs"
+    if kind in (CATEGORY, HASHED):
         return f"hashed into 2^{layout.hash_bits} features"
     return "1 feature and 1 for its gaps" if own else "1 feature"
 

@@ -144,7 +144,10 @@ def columns(path: Path, form: str) -> Iterator[WriteColumns]:
 def _column(array: Array) -> pa.Array:
     """Return values as a column; labels of several types become words."""
     if array.dtype == object or array.dtype.kind in "US":
-        return words([item if isinstance(item, str) else str(item) for item in array.tolist()])
+        items = array.tolist()
+        if None in items:
+            return pa.array([None if item is None else str(item) for item in items], pa.string())
+        return words([item if isinstance(item, str) else str(item) for item in items])
     return numbers(array)
 
 
@@ -295,7 +298,7 @@ def rewrite(path: str, source: Source, changes: Changes, X: Any, y: Array) -> No
     form, given = format_of(path), source.options.format
     if given == "csv" and form in ("csv", "tsv"):
         _copy_text(path, "\t" if form == "tsv" else None, source, changes)
-    elif given in ("csv", "parquet", "arrow") and form in TABLES:
+    elif given in ("csv", "parquet", "arrow", "jsonl") and form in TABLES:
         _copy_table(path, form, source, changes)
     elif given == form == "libsvm":
         _copy_lines(path, source, changes)
@@ -390,13 +393,10 @@ def _copy_table(path: str, form: str, source: Any, changes: Changes) -> None:
 
 
 def _typed(source: Any) -> pa.Table:
-    """Return all columns of Parquet or Arrow files, in the order of the first one."""
-    from linsep.data.columnar import opened
-
+    """Return all columns of Parquet, Arrow or JSON files, in the order of the first one."""
     parts: list[pa.Table] = []
     for file in source.files:
-        with opened(file, source.options.format) as table:
-            part = table.read() if source.options.format == "parquet" else table.read_all()
+        part = source.read_all(file)
         parts.append(part if not parts else part.select([n for n in parts[0].column_names if n in part.column_names]))
     return pa.concat_tables(parts, promote_options="permissive") if len(parts) > 1 else parts[0]
 

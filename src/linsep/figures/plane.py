@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from scipy.sparse.linalg import LinearOperator, svds
 
-from linsep.data.arrays import as_matrix, matrix_for
 from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes
+from linsep.data.matrices import as_matrix, matrix_for
 from linsep.data.plane import Plane
 from linsep.errors import DataError
 from linsep.figures.style import Display, Palette, below, draw_classes, plain

@@ -9,8 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from linsep.data.arrays import matrix_for, to_rows
+from linsep.data.arrays import to_rows
 from linsep.data.labels import as_examples, class_codes, class_labels
+from linsep.data.matrices import matrix_for
 from linsep.errors import NotSeparable
 from linsep.figures.style import Display, Palette, below, logarithmic, short
 from linsep.learn.surveys import separations, survey

@@ -1,4 +1,4 @@
-"""Tracks the weights that a run returns: the last, the average, or the best.
+"""Tracks the weights that a run returns: the last, the average, the best, or the last or average by how it ended.
 
 Every visit to an example leaves exactly one hypothesis behind: the one that was there if it was right, the next one if
 it was a mistake. So T visits make T hypotheses, counted with repetition, and a mistake at visit t (counted from 0) is
@@ -51,6 +51,7 @@ class WeightTracker:
 
     kind = "last"
     is_last = True  # whether the weights returned are the last ones
+    last_if_clean = True  # whether they are after a pass without a mistake
     by_column = True  # whether each column of them follows from that column of the weights and what is beside them
     companions: tuple[Kind, ...] = ()  # what it keeps beside the weights
 
@@ -116,7 +117,7 @@ class Average(WeightTracker):
     """
 
     kind = "average"
-    is_last = False
+    is_last = last_if_clean = False
     companions = (AVERAGE,)
 
     def __init__(self, visited: int = 0) -> None:
@@ -148,6 +149,48 @@ class Average(WeightTracker):
         return cls(*whole_numbers(arrays["visited"], 1))
 
 
+class Auto(Average):
+    """The last weights after a run whose last pass was clean, otherwise the mean.
+
+    Rows that are gone after one pass never show that a run has come to its end: of them it returns the mean.
+    """
+
+    kind = "auto"
+    last_if_clean = True
+
+    def __init__(self, visited: int = 0, is_last: bool = False) -> None:
+        super().__init__(visited)
+        self.is_last = is_last
+        self.comes_back = False  # whether the run visits its rows until it ends
+
+    def on_run_start(self, errors: Errors) -> None:  # noqa: ARG002
+        """Begin a run of several passes."""
+        self.comes_back = True
+
+    def on_pass_end(self, weights: Weights, clean: bool) -> None:  # noqa: ARG002
+        """Know whether the run ends here."""
+        self.is_last = clean and self.comes_back
+
+    def on_run_end(self) -> None:
+        """End the run."""
+        self.comes_back = False
+
+    def plane(self, weights: Weights) -> Weights:
+        """Return the last weights, or the mean."""
+        return weights.plain() if self.is_last else super().plane(weights)
+
+    def state(self) -> Arrays:
+        """Return the number of visits, and whether the last weights are returned."""
+        return super().state() | {"is_last": np.array([self.is_last])}
+
+    @classmethod
+    def from_state(cls, arrays: Arrays, like: Weights) -> Self:
+        """Return the tracker that was written as these arrays."""
+        self = super().from_state(arrays, like)
+        self.is_last = bool(whole_numbers(arrays["is_last"], 1)[0])
+        return self
+
+
 class Best(WeightTracker):
     """The pocket with ratchet (Gallant 1990): of the hypotheses that were evaluated, that with fewest errors.
 
@@ -158,7 +201,7 @@ class Best(WeightTracker):
     """
 
     kind = "best"
-    is_last = by_column = False
+    is_last = last_if_clean = by_column = False
 
     def __init__(self) -> None:
         self.errors: Errors | None = None

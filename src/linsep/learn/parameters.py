@@ -28,7 +28,7 @@ class Parameters(NamedTuple):
     early_stopping: bool = False
     validation_fraction: float = 0.1
     target_margin: float | None = None
-    keep: str = "last"  # or "best", "average", "vote"
+    keep: str = "last"  # or "best", "average", "vote", "auto"
     on_plane: int = -1
     class_weight: Any = None
     seed: int = 0

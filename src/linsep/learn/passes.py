@@ -206,7 +206,7 @@ class Passes:
         log = state.log
         started, spent = time.perf_counter(), log.seconds
         # in a clean pass the weights that are returned are there already: no other visit is needed
-        self._clean = [] if log.passes and log.blocks == 0 and state.tracker.is_last else None
+        self._clean = [] if log.passes and log.blocks == 0 and state.tracker.last_if_clean else None
         limit, visited, rows = self._limit(log), 0, 0
         for number, batch in enumerate(self.problem.batches):
             rows = batch.first_row + len(batch.examples.y)
@@ -226,7 +226,7 @@ class Passes:
                 break
             self._clean = None if log.made > log.begun or self._clean is None else self._clean
             if self._clean is not None:
-                self._clean.append(self._survey(batch, batch.rows, state.tracker.plane(state.weights)))
+                self._clean.append(self._survey(batch, batch.rows, state.weights.plain()))
             self.hooks.save(state)
         else:
             self.rows = rows

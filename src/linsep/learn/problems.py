@@ -22,7 +22,7 @@ from linsep.data.labels import (
     one_class_only,
 )
 from linsep.data.parallel import ahead
-from linsep.data.scaling import Scaler
+from linsep.data.scaling import Ranges, Scaler
 from linsep.data.source import Block, Source, joined
 from linsep.errors import DataError
 from linsep.learn.parameters import Parameters
@@ -159,13 +159,19 @@ class BatchEncoder(NamedTuple):
 
 
 def array_problem(
-    X: Any, codes: Array, classes: Array, weight: Floats | None, parameters: Parameters, start: Weights
+    X: Any,
+    codes: Array,
+    classes: Array,
+    weight: Floats | None,
+    parameters: Parameters,
+    start: Weights,
+    scaler: Scaler | None = None,
 ) -> Problem:
     """Return the problem of rows in memory, their class numbers and weights; it is trained from ``start``."""
     balanced = parameters.class_weight == "balanced"
     counts = np.bincount(codes, minlength=len(classes)) if balanced else np.empty(0, np.intp)
     factors = class_factors(parameters.class_weight, classes, counts)
-    encoder = BatchEncoder(classes, factors, parameters)
+    encoder = BatchEncoder(classes, factors, parameters, scaler)
     if parameters.early_stopping:
         held = int(np.count_nonzero(encoder.held_out(0, len(codes))))
         if not 0 < held < len(codes):
@@ -233,6 +239,15 @@ def known_problem(source: Source, encoder: BatchEncoder, allowed: float) -> Prob
         first = list(islice(batches, 2))
         batches = first if len(first) == 1 else batches  # what is in memory as a whole stays there
     return encoder.problem(batches, allowed=allowed, in_memory=False)
+
+
+def automatic_scale(source: Source, ranges: Ranges) -> str:
+    """Return how rows with these ranges are to be scaled; a note says so if they are."""
+    if not ranges.uneven:
+        return "none"
+    what = "the sizes of the columns differ by a factor of more than 10, so linsep scales them while it learns"
+    source.note(source.files[0].name, f"{what} ({{0}} does not)", ("scale", "none"))
+    return "standard"
 
 
 def scaler_of(source: Source, parameters: Parameters, scale: str) -> Scaler:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ class Survey(NamedTuple):
     loss: float
     wrong: int  # rows predicted wrong
     rows: int  # of positive weight, which alone count
+    counts: tuple[int, ...] = ()  # of them, the rows of each class
 
 
 UNKNOWN = Survey(math.nan, math.nan, math.nan, -1, 0)
@@ -74,7 +76,9 @@ def survey(examples: Examples, W: Floats, b: Floats, *, on_plane: int = -1, one_
         if broken:
             raise FloatingPointError("a score is not finite")
         used = int(np.count_nonzero(piece.step))
-        return Survey(_norm_from(largest, piece), smallest, loss, wrong, used)
+        own = piece.y if used == len(piece.y) else piece.y[piece.step > 0]
+        counts = np.bincount(own > 0 if len(b) == 1 else own, minlength=2).tolist()
+        return Survey(_norm_from(largest, piece), smallest, loss, wrong, used, tuple(counts))
 
     return together(_on_all_cores(rows, visit))
 
@@ -84,8 +88,9 @@ def together(surveys: Iterable[Survey]) -> Survey:
     parts = list(surveys)
     if len(parts) < 2:
         return parts[0] if parts else UNKNOWN
-    radii, smallest, losses, wrong, used = zip(*parts, strict=True)
-    return Survey(max(radii), min(smallest), math.fsum(losses), sum(wrong), sum(used))
+    radii, smallest, losses, wrong, used, counts = zip(*parts, strict=True)
+    by_class = tuple(map(sum, zip_longest(*counts, fillvalue=0)))
+    return Survey(max(radii), min(smallest), math.fsum(losses), sum(wrong), sum(used), by_class)
 
 
 class Evaluation(NamedTuple):

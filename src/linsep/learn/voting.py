@@ -10,7 +10,7 @@ import numpy as np
 from linsep.data.arrays import as_scipy, is_sparse
 from linsep.data.parallel import on_all_cores, quiet_algebra
 from linsep.learn import dual
-from linsep.learn.averaging import Arrays, Average, Best, KernelCall, WeightTracker, kept_beside, whole_numbers
+from linsep.learn.averaging import Arrays, Auto, Average, Best, KernelCall, WeightTracker, kept_beside, whole_numbers
 from linsep.learn.weights import Weights
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, take
 
@@ -304,7 +304,7 @@ class Vote(WeightTracker):
         return self
 
 
-TRACKERS: dict[str, type[WeightTracker]] = {kind.kind: kind for kind in (WeightTracker, Average, Best, Vote)}
+TRACKERS: dict[str, type[WeightTracker]] = {kind.kind: kind for kind in (WeightTracker, Average, Best, Vote, Auto)}
 
 
 def new_tracker(kind: str, one_vs_rest: bool) -> WeightTracker:

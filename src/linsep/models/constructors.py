@@ -73,7 +73,12 @@ PARAMETERS = {
         "MARGIN",
         above=0,
     ),
-    "keep": Parameter("Weights to keep in the model: last, best (pocket), average or vote.", LEARNING, "WHICH"),
+    "keep": Parameter(
+        "Weights to keep in the model: last, best (pocket), average, vote, or auto: the last if the run ended without "
+        "a mistake, otherwise the average.",
+        LEARNING,
+        "WHICH",
+    ),
     "update_margin": Parameter(
         "Update on every row with y·(w·x + b) <= M, even if its prediction is right.", LEARNING, "M", min=0
     ),
@@ -133,7 +138,7 @@ class PerceptronParameters(Constructor):
     early_stopping: bool = False
     validation_fraction: float = 0.1
     target_margin: float | None = None
-    keep: Literal["last", "best", "average", "vote"] = "last"
+    keep: Literal["last", "best", "average", "vote", "auto"] = "last"
     update_margin: float = 0.0
     multi_class: Literal["argmax", "ovr"] = "argmax"
     mistake: Literal["violation", "strict", "prediction"] = "violation"
@@ -159,7 +164,7 @@ class PassiveAggressiveParameters(Constructor):
     n_iter_no_change: int = 5
     early_stopping: bool = False
     validation_fraction: float = 0.1
-    keep: Literal["last", "best", "average"] = "last"
+    keep: Literal["last", "best", "average", "auto"] = "last"
     multi_class: Literal["argmax", "ovr"] = "argmax"
     on_plane: Literal[-1, 1] = -1
     class_weight: Any = None
@@ -182,7 +187,7 @@ class AROWParameters(Constructor):
     n_iter_no_change: int = 5
     early_stopping: bool = False
     validation_fraction: float = 0.1
-    keep: Literal["last", "best", "average"] = "last"
+    keep: Literal["last", "best", "average", "auto"] = "last"
     multi_class: Literal["argmax", "ovr"] = "argmax"
     on_plane: Literal[-1, 1] = -1
     class_weight: Any = None

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from linsep.data.files import masked, open_bytes, replacing, size
-from linsep.data.schema import Layout
+from linsep.data.options import GAPS
+from linsep.data.schema import WORD, Layout, is_numeric
 from linsep.errors import DataError, DataNote, ParameterError
 from linsep.learn.weights import Weights
 from linsep.problem import Array, Floats
@@ -41,8 +42,10 @@ def to_liblinear(model: Any, path: Path) -> None:
     Parameters
     ----------
     model : estimator
-        A fitted linear classifier whose labels are whole numbers, as LIBLINEAR requires.
+        A fitted linear classifier.
     path : path-like
+        Names of features, and labels that are not whole numbers, which LIBLINEAR requires, are written to a file beside
+        it, ``model.txt.map.json``: what each number stands for.
 
     Notes
     -----
@@ -61,7 +64,7 @@ def to_liblinear(model: Any, path: Path) -> None:
     array([2])
     """
     _check_linear(model)
-    labels = _whole_numbers(model.classes_)
+    labels, named = _whole_numbers(model.classes_)
     W, b = model.coef_, model.intercept_
     if len(labels) < 2:
         raise DataError("", "this model has only one class; LIBLINEAR needs two")
@@ -72,7 +75,7 @@ def to_liblinear(model: Any, path: Path) -> None:
             W, b = -W, -b
     offset = bool(b.any()) or getattr(model, "fit_intercept", False)
     table = np.vstack([W.T, b]) if offset else W.T
-    _feature_names(model)
+    names = _feature_names(model)
     header = [
         "solver_type L2R_L1LOSS_SVC_DUAL",  # of LIBLINEAR's losses the nearest to the perceptron's
         f"nr_class {len(labels)}",
@@ -85,6 +88,18 @@ def to_liblinear(model: Any, path: Path) -> None:
         file.write(("\n".join(header) + "\n").encode())
         for row in table:
             file.write((" ".join(map(repr, row.tolist())) + "\n").encode())
+    if named or names is not None:
+        features = {} if names is None else {str(j): name for j, name in enumerate(names, 1)}
+        known = {str(number): label for number, label in named.items()}
+        with replacing(map_beside(path)) as file:
+            file.write(
+                (json.dumps({"labels": known, "features": features}, indent=1, ensure_ascii=False) + "\n").encode()
+            )
+
+
+def map_beside(path: Path) -> str:
+    """Return the name of the file in which the numbers of a LIBLINEAR model have names."""
+    return f"{os.fspath(path)}.map.json"
 
 
 def _check_linear(model: Any) -> None:
@@ -107,14 +122,14 @@ def _feature_names(model: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def _whole_numbers(classes: Array) -> list[int]:
-    """Return the labels as LIBLINEAR keeps them: C integers."""
+def _whole_numbers(classes: Array) -> tuple[list[int], dict[int, Any]]:
+    """Return the labels as LIBLINEAR keeps them, C integers, and what the numbers stand for where they are others."""
     labels = classes.tolist()
     for label in labels:
         number = isinstance(label, int | float) and not isinstance(label, bool)
         if not (number and float(label).is_integer() and abs(label) < 2**31):
-            raise DataError("", f"LIBLINEAR's labels are whole numbers below 2^31, but this model has {label!r}")
-    return [int(label) for label in labels]
+            return list(range(len(labels))), dict(enumerate(labels))
+    return [int(label) for label in labels], {}
 
 
 def from_liblinear(path: Path) -> Perceptron:
@@ -219,12 +234,16 @@ def _weights(file: BinaryIO, facts: dict[str, str], size: int) -> tuple[Array, F
 # ONNX
 
 
-def to_onnx(model: Any, path: Path, *, dtype: Any = np.float64) -> None:
+def to_onnx(model: Any, path: Path, *, dtype: Any = np.float64, raw: bool | None = None) -> None:
     """Write a linear model as an ONNX graph with the same labels and scores.
 
-    Its input is ``X`` of shape (n, d), with the columns that ``feature_names`` among its properties lists, ``town=Ulm``
-    for a word, if the model knows them; its outputs are ``label`` of shape (n,) and ``scores`` as those of
-    ``decision_function``: shape (n,) for two classes, (n, classes) for more.
+    A model of a table with columns of words has an input for each of its columns, of shape (n, 1): strings for words,
+    numbers for all others (dates are days since 1970-01-01, times of day seconds since midnight, truth values 0 and 1,
+    units left out), and NaN or ``""`` for a gap, which counts as in training, or makes the scores NaN if training
+    refused gaps. ``columns`` among its properties lists the inputs. Any other model has one input ``X`` of shape
+    (n, d), with the columns that ``feature_names`` among its properties lists, if the model knows them. The outputs are
+    ``label`` of shape (n,) and ``scores`` as those of ``decision_function``: shape (n,) for two classes, (n, classes)
+    for more.
 
     Parameters
     ----------
@@ -234,6 +253,9 @@ def to_onnx(model: Any, path: Path, *, dtype: Any = np.float64) -> None:
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Type of the rows that the graph takes. It computes in float64 either way, as we do; ONNX's own
         LinearClassifier keeps its weights in float32 and cannot give the same labels.
+    raw : bool, default=None
+        Whether there is an input for each column of the table; False makes one input ``X`` of the features, in which a
+        word is a 1 at its feature, such as ``town=Ulm``.
 
     Notes
     -----
@@ -259,44 +281,131 @@ def to_onnx(model: Any, path: Path, *, dtype: Any = np.float64) -> None:
     if model.coef_.nbytes >= 2**31 - 2**20:
         raise DataError("", f"the weights take {model.coef_.nbytes} bytes, an ONNX file holds 2 GB at most")
     binary = len(model.coef_) == 1
+    layout = _raw_layout(model, raw)
     constants = {
-        "W": np.ascontiguousarray(model.coef_.T),  # (d, 1) or (d, C)
-        "b": model.intercept_,
-        "classes": classes if len(classes) > 1 else np.repeat(classes, 2),  # one class is on both sides
+        "linsep.b": model.intercept_,
+        "linsep.classes": classes if len(classes) > 1 else np.repeat(classes, 2),  # one class is on both sides
     }
-    nodes = [
-        helper.make_node("Cast", ["X"], ["rows"], to=TensorProto.DOUBLE),
-        helper.make_node("MatMul", ["rows", "W"], ["products"]),
-        helper.make_node("Add", ["products", "b"], ["sums" if binary else "scores"]),
-    ]
-    if binary:
-        constants |= {"zero": np.float64(0), "second": np.array([1])}
-        compare = "Greater" if model.on_plane < 0 else "GreaterOrEqual"
-        nodes.append(helper.make_node("Squeeze", ["sums", "second"], ["scores"]))
-        nodes.append(helper.make_node(compare, ["scores", "zero"], ["side"]))
-        nodes.append(helper.make_node("Cast", ["side"], ["number"], to=TensorProto.INT64))
+    if layout is None:
+        inputs = [helper.make_tensor_value_info("X", taken[np.dtype(dtype)], ["n", d])]
+        constants["linsep.W"] = np.ascontiguousarray(model.coef_.T)  # (d, 1) or (d, C)
+        nodes = [
+            helper.make_node("Cast", ["X"], ["linsep.rows"], to=TensorProto.DOUBLE),
+            helper.make_node("MatMul", ["linsep.rows", "linsep.W"], ["linsep.products"]),
+        ]
+        names = _feature_names(model)
+        properties = {} if names is None else {"feature_names": json.dumps(names)}
     else:
-        nodes.append(helper.make_node("ArgMax", ["scores"], ["number"], axis=1, keepdims=0))
-    nodes.append(helper.make_node("Gather", ["classes", "number"], ["label"]))
+        reading = _OnnxColumns(model, layout, taken[np.dtype(dtype)])
+        inputs, nodes, own = reading.inputs, reading.nodes, reading.constants
+        constants |= own
+        properties = {"columns": json.dumps(reading.described)}
+    scores = "linsep.sums" if binary else "scores"
+    nodes.append(helper.make_node("Add", ["linsep.products", "linsep.b"], [scores]))
+    if binary:
+        constants |= {"linsep.zero": np.float64(0), "linsep.second": np.array([1])}
+        compare = "Greater" if model.on_plane < 0 else "GreaterOrEqual"
+        nodes.append(helper.make_node("Squeeze", [scores, "linsep.second"], ["scores"]))
+        nodes.append(helper.make_node(compare, ["scores", "linsep.zero"], ["linsep.side"]))
+        nodes.append(helper.make_node("Cast", ["linsep.side"], ["linsep.number"], to=TensorProto.INT64))
+    else:
+        nodes.append(helper.make_node("ArgMax", ["scores"], ["linsep.number"], axis=1, keepdims=0))
+    nodes.append(helper.make_node("Gather", ["linsep.classes", "linsep.number"], ["label"]))
     kind = TensorProto.STRING if classes.dtype == object else helper.np_dtype_to_tensor_dtype(classes.dtype)
     graph = helper.make_graph(
         nodes,
         type(model).__name__,
-        [helper.make_tensor_value_info("X", taken[np.dtype(dtype)], ["n", d])],
+        inputs,
         [
             helper.make_tensor_value_info("label", kind, ["n"]),
             helper.make_tensor_value_info("scores", TensorProto.DOUBLE, ["n"] if binary else ["n", len(classes)]),
         ],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
     )
-    # an opset that runtimes of the last years know
-    proto = helper.make_model(graph, producer_name="linsep", opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    names = _feature_names(model)
-    if names is not None:
-        helper.set_model_props(proto, {"feature_names": json.dumps(names)})
+    # opsets that runtimes of the last years know
+    opsets = [helper.make_opsetid("", 17), *([] if layout is None else [helper.make_opsetid("ai.onnx.ml", 2)])]
+    proto = helper.make_model(graph, producer_name="linsep", opset_imports=opsets, ir_version=8)
+    if properties:
+        helper.set_model_props(proto, properties)
     checker.check_model(proto)
     with replacing(path) as file:
         file.write(proto.SerializeToString())
+
+
+def _raw_layout(model: Any, raw: bool | None) -> Layout | None:
+    """Return the columns that are inputs of a graph, None if the features are."""
+    memory = getattr(model, "reading_", {})
+    layout = Layout.from_state(memory) if "names" in memory else None
+    lacks = "" if layout is not None else "the model has not learned from a table"
+    if layout is not None:
+        odd = next((name for name, kind in layout.columns if not (is_numeric(kind) or kind == WORD)), None)
+        lacks = f"a graph has no means to cut the texts of column {odd!r} into words, or to hash them" if odd else ""
+    if lacks and raw:
+        raise DataError("", f"{lacks}: use {{0}}", ("raw", False))
+    if lacks or raw is False or layout is None:
+        return None
+    return layout if raw or layout.words else None
+
+
+class _OnnxColumns:
+    """The inputs, nodes and constants by which a graph reads the columns of a table: each adds to the scores."""
+
+    def __init__(self, model: Any, layout: Layout, number: int) -> None:
+        from onnx import TensorProto, helper
+
+        self.inputs: list[Any] = []
+        self.nodes: list[Any] = []
+        self.constants: dict[str, Any] = {}
+        self.described: list[dict[str, str]] = []
+        self._helper, self._double = helper, TensorProto.DOUBLE
+        missing = str(model.reading_.get("missing", "error"))
+        W, machines = model.coef_.T, len(model.coef_)
+        levels: dict[int, dict[str, int]] = {}
+        for feature, (column, word) in enumerate(layout.levels, layout.first_level):
+            levels.setdefault(column, {})[word or ""] = feature
+        numbers, parts = iter(range(len(layout.numbers))), []
+        for place, (name, kind) in enumerate(layout.columns):
+            given = f"{name}_column" if name in ("label", "scores") else name
+            words = kind == WORD
+            self.described.append({"input": given, "column": name, "kind": kind})
+            self.inputs.append(helper.make_tensor_value_info(given, TensorProto.STRING if words else number, ["n", 1]))
+            own = levels.get(place, {})
+            if words:
+                own |= {gap: own[""] for gap in model.reading_.get("gaps", GAPS) if "" in own and gap not in own}
+                parts.append(self._words(given, place, own, W, machines))
+            else:
+                parts.append(self._number(given, place, W[next(numbers)], own.get(""), W, missing))
+        self._node("Sum", parts, "linsep.products")
+
+    def _node(self, kind: str, given: list[str], result: str, **how: Any) -> str:
+        self.nodes.append(self._helper.make_node(kind, given, [result], **how))
+        return result
+
+    def _words(self, name: str, place: int, levels: dict[str, int], W: Floats, machines: int) -> str:
+        """Look up the weights of a word; one that is not known has none."""
+        own = f"linsep.{place}"
+        table = np.concatenate([W[list(levels.values())], np.zeros((1, machines))])
+        self.constants |= {f"{own}.W": np.ascontiguousarray(table), f"{own}.axis": np.array([1])}
+        how = {"keys_strings": list(levels), "values_int64s": list(range(len(levels))), "default_int64": len(levels)}
+        flat = self._node("Squeeze", [name, f"{own}.axis"], f"{own}.flat")
+        code = self._node("LabelEncoder", [flat], f"{own}.code", domain="ai.onnx.ml", **how)
+        return self._node("Gather", [f"{own}.W", code], f"{own}.part", axis=0)
+
+    def _number(self, name: str, place: int, weights: Floats, gap: int | None, W: Floats, missing: str) -> str:
+        """Multiply a number with its weights; a gap is 0, and may have weights of its own."""
+        own = f"linsep.{place}"
+        self.constants |= {f"{own}.w": weights[None, :].copy(), f"{own}.zero": np.float64(0)}
+        number = self._node("Cast", [name], f"{own}.double", to=self._double)
+        if missing not in ("zero", "indicator"):
+            return self._node("MatMul", [number, f"{own}.w"], f"{own}.part")
+        absent = self._node("IsNaN", [number], f"{own}.absent")
+        filled = self._node("Where", [absent, f"{own}.zero", number], f"{own}.filled")
+        part = self._node("MatMul", [filled, f"{own}.w"], f"{own}.part")
+        if gap is None:
+            return part
+        self.constants[f"{own}.gap"] = W[gap][None, :].copy()
+        marked = self._node("Cast", [absent], f"{own}.marked", to=self._double)
+        return self._node("Add", [part, self._node("MatMul", [marked, f"{own}.gap"], f"{own}.missing")], f"{own}.all")
 
 
 def _onnx_labels(classes: Array) -> Array:

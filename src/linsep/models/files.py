@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linsep import __version__
 from linsep.learn.serialization import Path, RefusedError, opened, write
 from linsep.models.constructors import LEARNERS
+
+if TYPE_CHECKING:
+    from linsep.models.estimators import (
+        AROW,
+        FewestErrorsClassifier,
+        KernelPerceptron,
+        MaxMarginClassifier,
+        PassiveAggressive,
+        Perceptron,
+    )
+
+    Model = Perceptron | PassiveAggressive | AROW | KernelPerceptron | MaxMarginClassifier | FewestErrorsClassifier
 
 _NOUN = "model"
 
@@ -52,7 +64,7 @@ def save(model: Any, path: Path) -> None:
     write(path, name, {"parameters": model.get_params(deep=False), "attributes": model.saved_state()})
 
 
-def load(path: Path) -> Any:
+def load(path: Path) -> Model:
     """Read a model that ``save`` wrote; every fitted attribute has the same bits, and training can go on.
 
     Parameters
@@ -82,7 +94,8 @@ def load(path: Path) -> Any:
     >>> model.partial_fit([[1.0, 1.0]], [2]).n_iter_
     2
     """
-    return load_plain(path, _ESTIMATORS)
+    model: Model = load_plain(path, _ESTIMATORS)
+    return model
 
 
 def load_plain(path: Path, module: str | None = None) -> Any:

@@ -9,12 +9,13 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from linsep.clock import Clock
 from linsep.data.arrays import is_sparse
+from linsep.data.scaling import Ranges
 from linsep.data.source import Block, Source
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
@@ -22,7 +23,7 @@ from linsep.learn.checkpoints import Checkpoint, Saved
 from linsep.learn.driver import Fitted
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, State, TrainingLog, Watch
-from linsep.learn.problems import BatchEncoder, census, known_problem, scaler_of, source_problem
+from linsep.learn.problems import BatchEncoder, automatic_scale, census, known_problem, scaler_of, source_problem
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import Weights
 from linsep.models.online import Online
@@ -34,7 +35,7 @@ def fit_source(
     model: Online,
     source: Source,
     *,
-    scale: str = "none",
+    scale: Literal["none", "unit", "standard", "auto"] = "none",
     checkpoint: str | os.PathLike[str] | None = None,
     every: float = 30.0,
     resume: bool = False,
@@ -57,10 +58,12 @@ def fit_source(
         every pass that made a mistake; ``keep="vote"`` holds every row that erred in memory.
     source : Source
         The return value of `read`.
-    scale : {"none", "unit", "standard"}
+    scale : {"none", "unit", "standard", "auto"}
         Train on the rows divided by the largest norm, or with mean and deviation of every column taken out (columns of
-        words, and those of LIBSVM text, keep their mean; without an offset all do). Weights, radius and margin are
-        returned in the units of the file.
+        words, and those of LIBSVM text, keep their mean; without an offset all do). ``"auto"`` is ``"standard"``, with
+        a note, if the largest number is more than 10 times the range of some column (of more than 10 columns: of a
+        tenth of them), otherwise ``"none"``; so it is with ``target_margin``, and where the files are read only once.
+        Weights, radius and margin are returned in the units of the file.
     checkpoint : path, optional
         File to save progress to, every ``every`` seconds and at the end, so that an interrupted run can resume.
     every : float
@@ -104,16 +107,20 @@ def fit_source(
     resumed = saved.load() if saved is not None and resume else None
 
     cache = source.options.cache if cache is None else cache
-    once = model.max_iter == 1 and not evaluate and scale == "none" and cache in ("auto", "none")
+    once = model.max_iter == 1 and not evaluate and scale in ("none", "auto") and cache in ("auto", "none")
     with source.caching("none" if once else cache, clock=clock), overflow_explained():
         parameters = model._parameters(model._draw_seed() if resumed is None else resumed.seed)
+        how: str = scale
+        if how == "auto":
+            fixed = once or model.target_margin is not None
+            how = "none" if fixed else automatic_scale(source, Ranges.of(source))
         if resumed is None:
             start = _warm_weights(model)
             size = 0.0 if start is None else start.norm
-            problem = source_problem(source, parameters, scale, size, all_labels=not once)
+            problem = source_problem(source, parameters, how, size, all_labels=not once)
             state = _begin(model, problem, start)
         else:
-            problem, state = _resumed(source, parameters, scale, resumed, str(checkpoint)), resumed.state
+            problem, state = _resumed(source, parameters, how, resumed, str(checkpoint)), resumed.state
 
         def keep(state: State, ended: bool) -> None:
             if saved is not None and (ended or saved.due()):
@@ -131,8 +138,8 @@ def check_scale(model: Online, scale: str) -> None:
     if model.order not in (None, "cyclic", "shuffled") if isinstance(model.order, str) else model.order is not None:
         what = "{0} visits rows out of their order: it needs an array, not files"
         raise DataError("", what, ("order", model.order if isinstance(model.order, str) else ...))
-    if scale not in ("none", "unit", "standard"):
-        raise ParameterError("scale", scale, "'none', 'unit' or 'standard'")
+    if scale not in ("none", "unit", "standard", "auto"):
+        raise ParameterError("scale", scale, "'none', 'unit', 'standard' or 'auto'")
 
 
 def about(model: Online) -> dict[str, Any]:
@@ -156,12 +163,6 @@ def adopted(model: Online, source: Source, fitted: Fitted) -> Online:
     model.adopt(fitted)
     model.missing_rows_ = np.asarray(source.dropped.numbers, dtype=np.int64)
     model.remember(source)
-    scaling = fitted.scaling
-    if scaling is not None:
-        shift = np.zeros(source.n_features)
-        shift[: len(scaling.shift)] = scaling.shift
-        factor = np.broadcast_to(scaling.scale, len(shift)) if scaling.kind == "unit" else scaling.scale
-        model.scaling_ = {"kind": scaling.kind, "shift": shift, "scale": factor[: len(shift)].copy()}
     return model
 
 

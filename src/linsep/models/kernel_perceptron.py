@@ -16,7 +16,7 @@ from linsep.learn.passes import TrainingLog
 from linsep.learn.serialization import must
 from linsep.learn.voting import Mistakes, as_rows
 from linsep.models.constructors import KernelPerceptronParameters
-from linsep.models.learner import Field, Learner
+from linsep.models.learner import Field, Learner, takes_records
 from linsep.models.record import Recorded, TrainingRecord
 from linsep.problem import Array, Floats, Run, Stop
 
@@ -232,6 +232,7 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
     # -----------------------------------------------------------------------------------------------------------
     # Prediction
 
+    @takes_records
     def decision_function(self, X: Any) -> Floats:
         """Return the score of every row: shape (n,) for two classes, (n, classes) for more; votes for "vote".
 
@@ -258,6 +259,7 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
                 sweep(np.ascontiguousarray(K, np.float64), np.zeros((len(self.dual_coef_), len(part))), part)
         return S[:, 0] if S.shape[1] == 1 else S
 
+    @takes_records
     def predict(self, X: Any) -> Any:
         """Return the label of every row.
 

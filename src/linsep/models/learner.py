@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -20,12 +22,18 @@ from linsep.data.labels import (
     measured,
     object_array,
 )
+from linsep.data.matrices import is_frame, is_records, is_table, native, table_source
 from linsep.data.schema import Layout
 from linsep.data.source import Source
 from linsep.declared import check
-from linsep.errors import DataError
+from linsep.errors import DataError, DataNote
 from linsep.learn.serialization import must
 from linsep.problem import Array
+
+if TYPE_CHECKING:
+    from linsep.data.columnar import ReadRows
+
+Method = TypeVar("Method", bound=Callable[[Any, Any], Any])
 
 _FEW = 16  # labels to look up one by one
 _READING: dict[str, tuple[type, ...]] = {
@@ -38,7 +46,56 @@ _READING: dict[str, tuple[type, ...]] = {
     "decimal": (str,),
     "thousands": (str,),
     "encoding": (str,),
+    "point": (str,),
+    "comment": (str,),
+    "skip_rows": (int,),
 }
+
+
+class Trained(NamedTuple):
+    """Rows with the features that a model has learned, in their order: nothing about them is to be checked."""
+
+    X: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and features there are."""
+        shape: tuple[int, int] = self.X.shape
+        return shape
+
+
+def takes_records(method: Method) -> Method:
+    """Let a method of a model take frames and records as its training did: one dict is one row.
+
+    A row that cannot be read gets None among labels, NaN among numbers, and one note says why.
+    """
+
+    @wraps(method)
+    def taking(self: Any, X: Any) -> Any:
+        if type(X) is np.ndarray or isinstance(X, Trained):
+            return method(self, X)
+        found = self.read_like_trained(X)
+        if found is None:
+            return method(self, X)
+        result: Any = method(self, Trained(found.X)) if found.X.shape[0] else None
+        if found.kept is not None:
+            lost = int(np.count_nonzero(~found.kept))
+            warnings.warn(
+                DataNote("X", f"{lost:,} row{'s get' if lost > 1 else ' gets'} no answer: {found.why}"), stacklevel=3
+            )
+            result = _spread(result, found.kept, method.__name__ == "predict")
+        return result[0] if isinstance(X, Mapping) else result
+
+    return cast(Method, taking)
+
+
+def _spread(result: Array | None, kept: Array, labels: bool) -> Array:
+    """Return the results of some rows among all of them."""
+    shape = (len(kept), *(() if result is None else result.shape[1:]))
+    found = np.full(shape, None if labels else np.nan, dtype=object if labels else np.float64)
+    if result is not None:
+        found[kept] = result
+    return found
 
 
 class Field(NamedTuple):
@@ -71,6 +128,7 @@ class Learner:
         "feature_names_in_": Field("UO", optional=True),
         "reading_": Field(dict, optional=True),
     }
+    _reader: Any = None  # of frames and records, made when the first one comes
     _warning: ClassVar[type[Warning] | None] = None  # of a run without success; commands say it in their own words
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
@@ -109,9 +167,61 @@ class Learner:
 
     def _matrix(self, X: Any, *, reset: bool) -> Any:
         """Return ``X`` as a real 2-D array or CSR matrix; its features are noted, or compared with those noted."""
+        if isinstance(X, Trained):
+            return X.X
+        X = native(X)
+        if reset:
+            self._forget_reading()
+            if is_table(X):
+                return self._first_table(X)
+        else:
+            X = self.rows_like_trained(X)
+            if isinstance(X, Trained):
+                return X.X
         check_cells(X)
         X = self._validated(X, reset=reset)
         return numeric(X, getattr(self, "feature_names_in_", None))
+
+    def _first_table(self, X: Any) -> Any:
+        """Return the rows of the table to learn from, and keep what it takes to read others in the same way."""
+        source = table_source(X)
+        rows, _ = source.to_arrays()
+        self.n_features_in_ = rows.shape[1]
+        self.remember(source)
+        return rows
+
+    def rows_like_trained(self, X: Any) -> Any:
+        """Return a frame or records as the rows that the model has learned from; anything else as it is."""
+        found = self.read_like_trained(X)
+        if found is None:
+            return X
+        if found.why:
+            raise DataError("X", f"{found.why}: fill it in, or drop the row")
+        return Trained(found.X)
+
+    def read_like_trained(self, X: Any) -> ReadRows | None:
+        """Return the rows of a frame or of records that can be read; None if ``X``, or what the model knows, is none.
+
+        A frame that has a column for each feature, as ``feature_names_in_`` names them, is a matrix.
+        """
+        X = native(X)
+        if not hasattr(self, "reading_") or "names" not in self.reading_ or not (is_records(X) or is_frame(X)):
+            return None
+        from linsep.data.columnar import RowReader  # which loads pyarrow
+        from linsep.data.tables import unseen_words
+
+        if self._reader is None:
+            self._reader = RowReader(self.reading_)
+        reader: RowReader = self._reader
+        names = getattr(self, "feature_names_in_", None)
+        if not is_records(X) and names is not None and reader.names != list(names):
+            own = getattr(X, "column_names", X.columns)
+            if list(map(str, own)) == list(names):
+                return None
+        found = reader.read(X)
+        if found.unseen:
+            warnings.warn(DataNote("X", unseen_words(found.unseen)), stacklevel=5)
+        return found
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         if not is_sparse(X):
@@ -137,10 +247,18 @@ class Learner:
 
     def remember(self, source: Source) -> None:
         """Keep what it takes to read other data in the same way."""
-        self.reading_ = source.state()
+        self.reading_, self._reader = source.state(), None
+        prints = [file.fingerprint() for file in source.files if file.path is not None and not file.is_far]
+        if prints:
+            self.reading_["fingerprints"] = object_array(prints)
         self._forget_names()
         if source.names is not None and len(source.names) == self.n_features_in_:
             self.feature_names_in_ = object_array(list(source.names))
+
+    def _forget_reading(self) -> None:
+        self._reader = None
+        if hasattr(self, "reading_"):
+            del self.reading_
 
     def _forget_names(self) -> None:
         if hasattr(self, "feature_names_in_"):
@@ -207,6 +325,6 @@ def _check_reading(memory: Any) -> None:
         must(name not in memory or type(memory[name]) in kinds, f"what it remembers of its files: {name}")
     if "names" in memory:
         Layout.from_state(memory)
-    words = [memory[name] for name in ("names", "kinds", "level_words", "gaps") if name in memory]
+    words = [memory[name] for name in ("names", "kinds", "level_words", "gaps", "fingerprints") if name in memory]
     right = all(isinstance(array, np.ndarray) and array.ndim == 1 for array in words)
     must(right and all(type(word) is str for array in words for word in array.tolist()), "words that are none")

@@ -13,7 +13,7 @@ from linsep.data.plane import Plane
 from linsep.learn.serialization import must
 from linsep.learn.surveys import Survey, scores, survey
 from linsep.learn.weights import Weights, norm
-from linsep.models.learner import Field, Learner
+from linsep.models.learner import Field, Learner, takes_records
 from linsep.problem import Floats, all_finite
 
 
@@ -25,6 +25,7 @@ class Linear(Learner):
     on_plane: Any
     saved_fields = Learner.saved_fields | {"coef_": Field("f", 2), "intercept_": Field("f")}
 
+    @takes_records
     def decision_function(self, X: Any) -> Floats:
         """Return the score ``w·x + b`` of every row: shape (n,) for two classes, (n, classes) for more.
 
@@ -43,6 +44,7 @@ class Linear(Learner):
             self._explain(X, self.coef_)
         return S[:, 0] if S.shape[1] == 1 else S
 
+    @takes_records
     def predict(self, X: Any) -> Any:
         """Return the label of the side, or of the class, on which every row lies.
 
@@ -56,6 +58,7 @@ class Linear(Learner):
         """
         return labels_of(self.decision_function(X), self.classes_, self.on_plane)
 
+    @takes_records
     def distance(self, X: Any) -> Floats:
         """Return the signed distance of every row to the plane, ``s(x)/‖w‖``.
 

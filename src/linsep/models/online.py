@@ -13,6 +13,7 @@ import numpy as np
 from linsep.data.arrays import is_sparse, refuse_rounding
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
 from linsep.data.plane import Plane
+from linsep.data.scaling import Ranges, Scaler
 from linsep.errors import DataError
 from linsep.learn import driver
 from linsep.learn.averaging import WeightTracker
@@ -25,7 +26,7 @@ from linsep.learn.serialization import must
 from linsep.learn.visits import Visit, visits
 from linsep.learn.voting import Vote, new_tracker
 from linsep.learn.weights import Companion, Weights, norm
-from linsep.models.learner import Field, Learner
+from linsep.models.learner import Field, Learner, takes_records
 from linsep.models.linear import Linear
 from linsep.models.progress import advice_after, progress
 from linsep.models.proving import Prover, refutation_of, saved_proof
@@ -61,12 +62,14 @@ class Online(Recorded, Linear, ABC):
     radius_: float
     training_errors_: int
     training_rows_: int
+    majority_rows_: int
     record_: FittedRecord
     saved_fields = Learner.saved_fields | {
         "radius_": Field(float),
         "missing_rows_": Field("i"),
         "training_errors_": Field(int, optional=True),
         "training_rows_": Field(int, optional=True),
+        "majority_rows_": Field(int, optional=True),
         "scaling_": Field(dict, optional=True),
         "mixing_": Field(dict, optional=True),
     }
@@ -157,6 +160,32 @@ class Online(Recorded, Linear, ABC):
 
         return Steps(again, X, y, classes, len(classes) > 2 and self.multi_class != "ovr", known)
 
+    def fit_scaled(self, X: Any, y: Any, scale: str = "auto") -> Self:
+        """Train on rows that are scaled while it learns, as `fit_source` does; the model is of rows as they are.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+        scale : {"none", "unit", "standard", "auto"}, default="auto"
+
+        Returns
+        -------
+        self : the classifier
+        """
+        self._check_parameters()
+        X, y = self._rows_and_labels(X, y, reset=True)
+        X = X.astype(np.float64) if is_sparse(X) else np.ascontiguousarray(X, dtype=np.float64)
+        classes, y = at_least_two_classes(y)
+        if scale == "auto":
+            fixed = self.target_margin is not None or not Ranges.of([(X,)]).uneven
+            scale = "none" if fixed else "standard"
+        scaler = Scaler.fit([(X,)], scale, center=self.fit_intercept)
+        start = State.begin(Weights.zero(_machines(classes), X.shape[1]), self._new_tracker())
+        self.adopt(self._train(X, y, classes, None, self._parameters(self._draw_seed()), start, scaler))
+        self._advise(advice_after(self))
+        return self
+
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one pass over some more rows, going on from the weights there are.
 
@@ -229,13 +258,20 @@ class Online(Recorded, Linear, ABC):
         self.classes_ = classes
 
     def _train(
-        self, X: Any, codes: Array, classes: Array, weight: Floats | None, parameters: Parameters, state: State
+        self,
+        X: Any,
+        codes: Array,
+        classes: Array,
+        weight: Floats | None,
+        parameters: Parameters,
+        state: State,
+        scaler: Scaler | None = None,
     ) -> Fitted:
         """Train from rows in memory."""
         W = state.weights.W
         try:
             with progress(self.verbose, parameters.max_iter) as watch:
-                problem = array_problem(X, codes, classes, weight, parameters, state.weights)
+                problem = array_problem(X, codes, classes, weight, parameters, state.weights, scaler)
                 prover = None if parameters.once else self._prover(parameters)
                 return driver.fit(problem, parameters, state, Hooks(watch, prover=prover))
         except FloatingPointError:
@@ -261,19 +297,26 @@ class Online(Recorded, Linear, ABC):
         record.first = record.first if fitted.first is None else fitted.first
         record.add(fitted.run, weights.machines, fitted.rows)
         record.smallest = seen.smallest
+        if fitted.scaling is not None:
+            d, scaling = self.n_features_in_, fitted.scaling
+            shift, factor = np.zeros(d), np.broadcast_to(scaling.scale, d) if scaling.kind == "unit" else scaling.scale
+            shift[: len(scaling.shift)] = scaling.shift
+            self.scaling_ = {"kind": scaling.kind, "shift": shift, "scale": factor[:d].copy()}
         if not math.isnan(self.radius_):
             self.radius_ = max(seen.radius, self.radius_)  # NaN from now on, if the first of them is
         self.training_errors_, self.training_rows_ = seen.wrong, seen.rows
+        self.majority_rows_ = max(seen.counts, default=0)
 
     def _begin_record(self, record: FittedRecord) -> None:
         """Begin a new record: no rows, no passes."""
         self.record_, self.radius_, self.missing_rows_ = record, 0.0, np.empty(0, np.int64)
-        for name in ("scaling_", "mixing_", "reading_"):
+        for name in ("scaling_", "mixing_"):
             if hasattr(self, name):
                 delattr(self, name)
 
     def start_with(self, classes: Array, weights: Weights) -> None:
         """Take over weights that were learned elsewhere, without a record of a run."""
+        self._forget_reading()
         self._begin_record(FittedRecord(seed=0, weights=weights, tracker=WeightTracker(), plane=weights))
         self.classes_, self.n_features_in_ = classes, weights.n_features
 
@@ -310,6 +353,7 @@ class Online(Recorded, Linear, ABC):
     # -----------------------------------------------------------------------------------------------------------
     # Prediction
 
+    @takes_records
     def decision_function(self, X: Any) -> Floats:
         """Return the score ``w·x + b`` of every row: shape (n,) for two classes, (n, classes) for more.
 
@@ -353,6 +397,13 @@ class Online(Recorded, Linear, ABC):
     @intercept_.setter
     def intercept_(self, b: Floats) -> None:
         self._replace(self._returned().W, b)
+
+    @property
+    def returns_last(self) -> bool:
+        """Whether the model predicts with the last weights of its run."""
+        self.recorded()
+        tracker = self.record_.tracker
+        return tracker.is_last and tracker.kind != "vote"
 
     def _returned(self) -> Weights:
         """Return the weights that the run returns."""

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.arrays import as_matrix, is_sparse
+from linsep.data.arrays import is_sparse
 from linsep.data.labels import at_least_two_classes, class_labels
+from linsep.data.matrices import as_matrix
 from linsep.errors import DataError
 from linsep.models.perceptron import Perceptron
 from linsep.problem import Array, Floats

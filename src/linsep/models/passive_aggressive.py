@@ -41,7 +41,7 @@ class PassiveAggressive(PassiveAggressiveParameters, Online):
         Hold out rows and stop when the error on them has not improved for ``n_iter_no_change`` passes.
     validation_fraction : float, default=0.1
         Share of the rows to hold out.
-    keep : {"last", "best", "average"}, default="last"
+    keep : {"last", "best", "average", "auto"}, default="last"
         Which hypothesis the run returns, as for `Perceptron`.
     multi_class : {"argmax", "ovr"}, default="argmax"
         More than two classes: the true class and its highest rival move apart, or one binary machine per class.
@@ -69,7 +69,7 @@ class PassiveAggressive(PassiveAggressiveParameters, Online):
     history_ : dict of ndarray
         For each pass its updates, hinge loss (of each row at the moment of its visit; with ``tol`` that of the weights
         at the end of the pass), validation error, seconds.
-    radius_, margin_, training_errors_
+    radius_, margin_, training_errors_, majority_rows_
         As those of `Perceptron`.
 
     Notes

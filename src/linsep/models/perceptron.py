@@ -48,10 +48,11 @@ class Perceptron(PerceptronParameters, Online):
     target_margin : float, default=None
         If given, stop as soon as the number of mistakes proves that no plane has this margin. With an offset it is
         the margin of the points ``(x, 1)``.
-    keep : {"last", "best", "average", "vote"}, default="last"
+    keep : {"last", "best", "average", "vote", "auto"}, default="last"
         Which hypothesis the run returns: the last weights; those with the fewest training errors among the ones
-        that were evaluated, one of each pass (the pocket); their mean over all examples looked at; or all of them,
-        each with one vote for every example that it survived. ``partial_fit`` always continues from the last.
+        that were evaluated, one of each pass (the pocket); their mean over all examples looked at; all of them, each
+        with one vote for every example that it survived; or ("auto") the last weights if the run ended with a pass
+        without a mistake, otherwise the mean. ``partial_fit`` always continues from the last weights.
     update_margin : float, default=0.0
         Update also when ``y s(x)`` is positive but at most this: the perceptron with margins.
     multi_class : {"argmax", "ovr"}, default="argmax"
@@ -118,6 +119,8 @@ class Perceptron(PerceptronParameters, Online):
         Smallest ``y s(x)/‖w‖`` of the training rows, negative if some are wrong.
     training_errors_ : int
         Training rows predicted wrong by the final model; the mistakes during training are ``mistakes_``.
+    majority_rows_ : int
+        Training rows of the most frequent class: who always says its label is wrong on all others.
 
     Notes
     -----

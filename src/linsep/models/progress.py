@@ -11,6 +11,8 @@ from linsep.learn.passes import Watch
 from linsep.problem import Run, Stop
 from linsep.wording import refuted_words, tiny_margin_words
 
+CLEARLY = 0.9  # of the errors of a guess: more are hardly better
+_MANY = 100  # rows from which on some can be held out
 _UNDERFLOW = 2.0**-960  # scores below this are sums of products some of which doubles do not hold
 
 
@@ -46,6 +48,8 @@ def advice_after(model: Any, command: bool = False) -> str:
 
     A command has printed what ended the run, and spells parameters as options.
     """
+    if command and (line := _no_better_than_guessing(model)):
+        return line
     run, wrong = model.record_.runs[-1].run, model.training_errors_
     stop, average = run.stop, "--keep average" if command else "keep='average'"
     proof, bound = model.refutation_, margin_bound(model)
@@ -55,7 +59,7 @@ def advice_after(model: Any, command: bool = False) -> str:
     if stop is Stop.MARGIN_REFUTED and not math.isnan(bound):
         further = "--no-prove" if command else "prove=False"
         radius = math.hypot(model.radius_, float(model.fit_intercept))
-        text = tiny_margin_words(bound, radius, average if model.keep != "average" else "", further)
+        text = tiny_margin_words(bound, radius, average if model.keep not in ("average", "auto") else "", further)
         return f"{text[0].upper()}{text[1:]}" if command else text
     if wrong < 0 or stop is Stop.SEPARATED or not run.passes:
         return ""
@@ -74,6 +78,21 @@ def advice_after(model: Any, command: bool = False) -> str:
     return (
         f"Not separated: {option} ended the run early. linsep separate tells you whether a plane exists, with a proof."
     )
+
+
+def _no_better_than_guessing(model: Any) -> str:
+    """Return the first of the steps that usually help, if the most frequent class is as good a guess."""
+    guessed = model.training_rows_ - model.majority_rows_
+    if model.training_errors_ <= CLEARLY * guessed:
+        return ""
+    step = "other features, such as products or powers of these"
+    if not model.early_stopping and model.training_rows_ >= _MANY:
+        step = "--early-stopping, which stops when held-out rows are predicted best"
+    if model.keep not in ("average", "auto", "vote"):
+        step = "--keep average, which is steadier than the last weights"
+    if _scaling(model) != "standard":
+        step = "--scale standard, which gives all columns the same size"
+    return f"Hardly better than always saying the most frequent class. Try {step}."
 
 
 def _more(model: Any, run: Run) -> str:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.arrays import as_matrix
 from linsep.data.labels import check_same_length, class_labels
+from linsep.data.matrices import as_matrix
 from linsep.data.source import Source
 from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
 from linsep.prove.notebook_tables import notebook_html

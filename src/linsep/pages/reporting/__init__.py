@@ -25,6 +25,8 @@ def report(
     test_size: float = 0.2,
     time_limit: float = 60.0,
     random_state: int = 0,
+    learner: Any = None,
+    scale: str = "auto",
 ) -> str:
     """Write a report on the linear separation of some rows, as one HTML page.
 
@@ -53,6 +55,11 @@ def report(
         found one, for the margins, or for the fewest errors) end early enough to leave time for the figures.
     random_state : int, default=0
         Seed.
+    learner : Perceptron, PassiveAggressive or AROW, default=None
+        The model of the page, whose weights are shown and whose error on new rows is bounded; it is fitted here. By
+        default a perceptron in a fixed order with ``keep="auto"``.
+    scale : {"none", "unit", "standard", "auto"}, default="auto"
+        How its rows are scaled while it learns, as in `fit_source`. The run beside the mistake bound is not scaled.
 
     Returns
     -------
@@ -68,7 +75,7 @@ def report(
     """
     found = study(
         X, y, fit_intercept=fit_intercept, feature_names=feature_names, delta=delta, test_size=test_size,
-        time_limit=time_limit, random_state=random_state,
+        time_limit=time_limit, random_state=random_state, learner=learner, scale=scale,
     )  # fmt: skip
     html = page(found, title)
     if path is not None:

@@ -101,7 +101,7 @@ def verdict(found: Study) -> str:
             )
         )
         if verdict.kind == SEPARABLE and found.model.stop_reason_ == "separated":
-            parts.append(paragraph("It is the plane that the perceptron ended with; its weights are listed below."))
+            parts.append(paragraph("It is the plane that the perceptron ended with, in the run described below."))
     if verdict.refutation is not None:
         parts += _refutation(found)
     if verdict.kind == UNKNOWN:
@@ -231,17 +231,7 @@ def run(found: Study) -> str:
         ("training errors", f"{model.training_errors_:,} of {found.rows:,} rows on the wrong side at the end"),
     ]
     parts = [paragraph(words, "student"), facts_list(facts)]
-    if found.trained is not None and found.split is not None:
-        display = PassesDisplay.from_estimator(found.trained, *found.split)
-        parts.append(
-            figure(
-                display,
-                f"A run on {found.split[0].shape[0]:,} of the rows, in a fixed order, with its error on the other "
-                f"{found.split[2].shape[0]:,} after each pass. Too many passes can overfit, too few underfit.",
-            )
-        )
-    else:
-        parts.append(figure(PassesDisplay.from_estimator(model), "Mistakes and loss of each pass."))
+    parts.append(figure(PassesDisplay.from_estimator(model), "Mistakes and loss of each pass."))
     return section("run", "The run", *parts)
 
 
@@ -364,14 +354,9 @@ def unseen(found: Study) -> str:
         "vacuous: it says nothing."
     )
     parts = [paragraph(words, "student")]
-    if found.unseen is None or found.trained is None:
+    if found.unseen is None or found.trained is None or found.split is None:
         return section("unseen", "New rows", *parts, paragraph("Not measured: too few rows to hold some out."))
-    parts.append(
-        paragraph(
-            f"linsep trained on {found.trained.record_.rows:,} rows in a random but fixed order (stopped: "
-            f"{found.trained.stop_reason_}) and measured the error on the others."
-        )
-    )
+    parts += _model(found.trained, found.split)
     for part in found.unseen:
         if not part.applies:
             value = f"does not apply: {escape(part.reason or '')}"
@@ -387,16 +372,41 @@ def unseen(found: Study) -> str:
     return section("unseen", "New rows", *parts)
 
 
+def _model(model: Any, split: tuple[Any, Any, Any, Any]) -> list[str]:
+    """Return which model the errors on new rows are of, and how its errors went down."""
+    scaling = getattr(model, "scaling_", {}).get("kind", "none")
+    kept = "last" if model.returns_last else "average" if model.keep == "auto" else model.keep
+    rows, wrong = model.training_rows_, model.training_errors_
+    facts = [
+        ("learner", f"{type(model).__name__}, weights kept: {kept}, scale: {scaling}"),
+        ("rows to learn from", f"{model.record_.rows:,}, in a random but fixed order"),
+        ("run", f"{model.n_iter_:,} passes, stopped: <b>{model.stop_reason_}</b>"),
+        (
+            "training error",
+            f"{percent(wrong / rows)}; always the most frequent class would be wrong on "
+            f"{percent(1 - model.majority_rows_ / rows)}",
+        ),
+    ]
+    try:
+        display = PassesDisplay.from_estimator(model, *split)
+    except ValueError:  # only the perceptron's passes can be made again, and only from weights 0
+        display = PassesDisplay.from_estimator(model)
+    caption = f"Its passes. The error on the {split[2].shape[0]:,} held-out rows shows over- and underfitting."
+    said = "This is the model whose weights are listed below, and whose error on new rows is bounded here."
+    return [paragraph(said), facts_list(facts), figure(display, caption)]
+
+
 def weights(found: Study) -> str:
     """Return the strongest weights."""
-    W = found.model.coef_
+    model = found.trained or found.model
+    W = model.coef_
     strength = np.abs(W).max(axis=0)
     order = np.argsort(-strength, kind="stable")[: 2 * _SHOWN]
     labels = ["weight"] if len(W) == 1 else [escape(str(label)) for label in found.classes[:_SHOWN]]
     rows = [
         [escape(found.name(int(j))), *(number(float(w)) for w in W[: len(labels), j])] for j in order if strength[j] > 0
     ]
-    rows.append(["<i>offset</i>", *(number(float(b)) for b in found.model.intercept_[: len(labels)])])
+    rows.append(["<i>offset</i>", *(number(float(b)) for b in model.intercept_[: len(labels)])])
     used = int(np.count_nonzero(strength))
     words = f"The score of a row is w·x + b. The table lists the strongest of {used:,} weights that are not 0."
     if len(W) == 1:

@@ -8,18 +8,19 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from linsep.clock import Clock, OutOfTime
-from linsep.data.arrays import as_matrix
 from linsep.data.files import Location
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
+from linsep.data.matrices import as_matrix
 from linsep.data.row_numbers import Dropped
 from linsep.errors import DataError, NotSeparable, ParameterError
 from linsep.models.estimators import Perceptron
+from linsep.models.online import Online
 from linsep.pages.checker import proof_of, table_of
 from linsep.problem import Array, Stop
 from linsep.prove.bounds.audits import Audit, Trail, as_trained, audit_trail, retrace, run_margin
@@ -33,6 +34,8 @@ from linsep.prove.numbers.given import BINARY, DECIMAL, is_exact
 from linsep.prove.verdicts.one_column import telling_columns
 from linsep.prove.verdicts.separability import separate, separator
 from linsep.prove.verdicts.tied_classes import Ties, tied_classes
+
+Learner = TypeVar("Learner", bound=Online)
 
 _TRAINING = 0.1  # share of the time for one run, which may search for a proof as long again; passes beyond are cut off
 _PASS, _VISIT, _CELL = 5e-5, 2e-8, 1e-9  # seconds of a pass, of every row in it, and of every cell
@@ -76,7 +79,7 @@ class Study:
     affine: Margin | None = None  # the one that people draw
     bound: Bound | None = None
     audit: Audit | None = None
-    trained: Perceptron | None = None  # on a part of the rows, in the order given
+    trained: Online | None = None  # the model of the page: on a part of the rows, so that the others judge it
     split: tuple[Any, Any, Any, Any] | None = field(default=None, repr=False)  # X, y, X_test, y_test
     unseen: Generalization | None = None
     notes: list[str] = field(default_factory=list)
@@ -100,6 +103,8 @@ class Options:
     test_size: float = 0.2
     time_limit: float = 60.0
     random_state: int = 0
+    learner: Online | None = None
+    scale: str = "auto"
     reading: dict[str, Any] | None = None
     values: str = "binary"
     dropped: Dropped = field(default_factory=Dropped)
@@ -165,15 +170,15 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
             found.ties = tied_classes(verdict, given, y, clock)
         _study_errors(found, clock)
     with found.timed("held-out rows"):
-        _study_new_rows(found, codes, options.test_size, options.random_state)
+        _study_new_rows(found, codes, options)
     return found
 
 
-def _fitted(model: Perceptron, X: Any, y: Any) -> Perceptron:
+def _fitted(model: Learner, X: Any, y: Any, scale: str = "none") -> Learner:
     """Fit without a warning: the report says how the run ended."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(X, y)
+        return model.fit(X, y) if scale == "none" else model.fit_scaled(X, y, scale)
 
 
 def _names(given: Any) -> Callable[[int], str]:
@@ -252,17 +257,20 @@ def theorem_margin(model: Any, trail: Trail, X: Any, y: Any, clock: Clock | None
     return run_margin(model, trail), False
 
 
-def _study_new_rows(found: Study, codes: Array, test_size: float, random_state: int) -> None:
+def _study_new_rows(found: Study, codes: Array, options: Options) -> None:
     """Train on some rows in random but fixed order, and see how well the others are predicted."""
-    order = np.random.default_rng(random_state).permutation(found.rows)
-    kept = found.rows - max(1, round(test_size * found.rows))
+    order = np.random.default_rng(options.random_state).permutation(found.rows)
+    kept = found.rows - max(1, round(options.test_size * found.rows))
     if kept < 2 or len(np.unique(codes[order[:kept]])) < len(found.classes):
         found.notes.append("Too few rows to hold some out: every class must occur among the training rows.")
         return
     train, test = order[:kept], order[kept:]
     found.split = X, y, X_test, y_test = found.X[train], found.y[train], found.X[test], found.y[test]
-    learner = Perceptron(fit_intercept=found.fit_intercept, shuffle=False, max_iter=found.model.max_iter)
-    if found.verdict.kind not in (SEPARABLE, UNKNOWN):
-        learner.set_params(max_iter=min(100, found.model.max_iter))
-    found.trained = _fitted(learner, X, y)
+    learner, passes = options.learner, found.model.max_iter
+    if learner is None:
+        learner = Perceptron(fit_intercept=found.fit_intercept, shuffle=False, keep="auto", max_iter=passes)
+        if found.verdict.kind not in (SEPARABLE, UNKNOWN):
+            learner.max_iter = min(100, passes)
+    learner.max_iter = min(learner.max_iter, passes)
+    found.trained = _fitted(learner, X, y, options.scale)
     found.unseen = generalization(found.trained, X, y, delta=found.delta, X_test=X_test, y_test=y_test)

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.arrays import as_matrix, matrix_for, to_rows
+from linsep.data.arrays import to_rows
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
+from linsep.data.matrices import as_matrix, matrix_for
 from linsep.data.scaling import Scaler
 from linsep.errors import NotSeparable
 from linsep.learn import kernels
@@ -442,7 +443,7 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
 
 def leads_to(trail: Trail, model: Any) -> bool:
     """Say whether a trail ends with the weights of a model, up to rounding; if not, these were not its rows."""
-    if model.keep != "last":  # other weights are returned, or were on the way
+    if not model.returns_last:  # other weights are returned, or were on the way
         return True
     found, k = _end(model), len(trail.trace)
     size = math.sqrt(float(np.square(trail.start).sum()) + k * trail.eta**2 * float(trail.squares.max()))

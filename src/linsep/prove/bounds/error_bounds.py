@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.arrays import matrix_for, to_rows
+from linsep.data.arrays import to_rows
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
+from linsep.data.matrices import matrix_for
 from linsep.errors import ParameterError
 from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit
@@ -239,7 +240,7 @@ def _compression(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     support = np.unique(trail.trace.astype(np.intp) // machines)
     s = len(support)
     reason = None
-    if model.keep != "last":
+    if not model.returns_last:
         reason = f"it applies to the last weights of a run, not to keep={model.keep!r}"
     elif getattr(model, "scaling_", None) is not None:
         reason = "the scale of the columns was computed from all rows, so the run depends on all of them"

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock, OutOfTime
-from linsep.data.arrays import as_matrix, refuse_not_finite, to_rows
-from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
+from linsep.data.arrays import refuse_not_finite, to_rows
+from linsep.data.labels import at_least_two_classes, check_same_length, class_labels, refuse_measurements
+from linsep.data.matrices import as_matrix
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.surveys import squared_norms
@@ -165,6 +166,7 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
     if not (isinstance(gap, float | int) and 0 < gap < 1):
         raise ParameterError("gap", gap, "between 0 and 1")
     X = as_matrix(X, exact=True)
+    refuse_measurements(y)
     labels = class_labels(y)
     check_same_length(X, labels)
     classes, codes = at_least_two_classes(labels)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.arrays import as_matrix, to_rows
+from linsep.data.arrays import to_rows
+from linsep.data.matrices import as_matrix
 from linsep.errors import NotSeparable
 from linsep.learn.surveys import squared_norms
 from linsep.learn.weights import start_from

@@ -123,7 +123,8 @@ def spelled(text: Any) -> None:
 
 ENCODINGS = {"utf-8", "utf-16", "latin-1", "cp1252"}
 KIND = re.compile(  # how the cells of a column are written
-    "number|boolean|percent|category|text|grouped:[,.'_ \u00a0\u2019\u202f]|date:(iso|%H:%M(:%S([.]%f)?)?|"
+    "number|boolean|percent|category|text|grouped:[,.'_ \u00a0\u2019\u202f]|"
+    "unit:[^0-9:.,+-]{1,8}(:[,.'_ \u00a0\u2019\u202f])?|date:(iso|%H:%M(:%S([.]%f)?)?|"
     "(%[Yy][-/.]%m[-/.]%d|%[Yy][-/.]%d[-/.]%m|%m[-/.]%d[-/.]%[Yy]|%d[-/.]%m[-/.]%[Yy])( %H:%M(:%S)?)?)"
 )
 PLANE = {"w": [[spelled]], "b": [spelled]}
@@ -132,6 +133,7 @@ COLUMN = {"column": str, "level?": (None, str), "hashed?": natural, "kind?": KIN
 READING = {
     "columns": [COLUMN], "target": str, "delimiter": re.compile("[\t -!#-~]"), "encoding": ENCODINGS,
     "header": bool, "point": {".", ","}, "gaps": [str], "missing": {"error", "zero", "drop", "indicator"},
+    "skip?": natural, "comment?": re.compile("[\t -!#-~]"),
 }  # fmt: skip
 DATA = {
     "n_rows": natural, "n_features": natural, "sha256": re.compile("[0-9a-f]{64}"), "reading": (None, READING),

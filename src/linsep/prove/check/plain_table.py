@@ -23,6 +23,7 @@ GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN",
 ISO = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
+TOKEN = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")  # a word of a text
 ONE_DIGIT = re.compile(":[0-9](?![0-9])")  # minutes and seconds have two
 
 
@@ -39,7 +40,14 @@ def cell_value(text: str, kind: str, point: str, values: str) -> Fraction:
     if name == "percent":
         well(text.endswith("%"), f"{shown!r} has no sign %")
         text = text.rstrip("%").strip()
-    elif name == "grouped":
+    elif name == "unit":
+        unit, _, detail = detail.partition(":")
+        sign, bare = (text[0], text[1:]) if text[:1] in ("+", "-") and text[1:].startswith(unit) else ("", text)
+        before, after = bare.startswith(unit), bare.endswith(unit)
+        well(before != after, f"{shown!r} has not the unit {unit!r}, or twice")
+        text = sign + (bare[len(unit) :] if before else bare[: -len(unit)]).strip()
+        name = "grouped" if detail else "number"
+    if name == "grouped":
         grouped = rf"[+-]?[0-9]{{1,3}}({re.escape(detail)}[0-9]{{3}})*({re.escape(point)}[0-9]*)?"
         well(re.fullmatch(grouped, text), f"{shown!r} is not a number with {detail!r} between thousands")
         text = text.replace(detail, "")
@@ -105,7 +113,11 @@ def csv_lines(file: Any, how: Any) -> Iterator[list[str]]:
     csv.field_size_limit(1 << 20)
     with (gzip.open if str(file).endswith(".gz") else open)(file, "rb") if isinstance(file, str) else file as stream:
         text = io.TextIOWrapper(stream, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
-        for cells in filter(None, csv.reader(marked(text, delimiter), delimiter=delimiter)):
+        skip, comment = (how.get("skip", 0), how.get("comment", "")) if how else (0, "")
+        rows = (
+            line for i, line in enumerate(text) if i >= skip and not (comment and line.lstrip(" \t")[:1] == comment)
+        )
+        for cells in filter(None, csv.reader(marked(rows, delimiter), delimiter=delimiter)):
             if cells == ["\0", "\0"]:
                 return
             well(not cells[-1].endswith("\0"), "a quote opens but never closes")
@@ -132,9 +144,12 @@ def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
         how |= {"target": names[last], "others": names[last + 1 :], "point": ".", "gaps": GAPS}
     well(len(how.get("others", [])) == parts - 1, "it does not say where the response is")
     strict = how["missing"] in ("error", "drop")  # a gap has no value in the columns that are needed
-    needed = [column for column in how["columns"] if model or (strict and "level" not in column)]
+    words = model or how["missing"] == "drop"  # a gap is none in columns of words, either
+    needed = [column for column in how["columns"] if words or (strict and "level" not in column)]
     factors = [each for column in how["columns"] for each in column.get("product", [column])]
-    odd = any("hashed" in each or each.get("kind") in ("category", "text") for each in factors)
+    odd = any(
+        "hashed" in each or (each.get("kind") in ("category", "text") and "level" not in each) for each in factors
+    )
     well(not odd, "some columns are hashed: linsep verify can read them")
     how |= {"gaps": frozenset(how["gaps"]), "others": how.get("others", [])}
     return {**how, "names": names, "needed": used_columns(needed), "model": model, "values": content["values"]}
@@ -158,6 +173,8 @@ def number_in(cells: dict[str, str], column: dict[str, Any], how: dict[str, Any]
         return found
     cell, kind = cells[column["column"]], column.get("kind", "number")
     word = cell.strip()
+    if "level" in column and kind == "text":
+        return 0 if word in how["gaps"] else TOKEN.findall(cell.lower()).count(column["level"])
     if "level" in column:
         return int(column["level"] == (None if word in how["gaps"] else word if how["model"] else cell))
     if word in how["gaps"]:

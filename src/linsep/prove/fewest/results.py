@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from linsep.clock import OPERATION, Clock, UntilStopped
-from linsep.data.arrays import as_matrix, as_scipy, refuse_not_finite, to_rows
-from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
+from linsep.data.arrays import as_scipy, refuse_not_finite, to_rows
+from linsep.data.labels import at_least_two_classes, check_same_length, class_labels, refuse_measurements
+from linsep.data.matrices import as_matrix
 from linsep.data.parallel import quiet_algebra
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
@@ -242,6 +243,8 @@ def fewest_errors(
         source, values = X, values or default_values(X)
         X, y = table_from(source, y, values)
         dropped = source.dropped
+    else:
+        refuse_measurements(y)
     values = values or BINARY
     if isinstance(X, LongDecimals):
         _in_64_bits(X[:64], values, bool(fit_intercept))  # before all digits are read

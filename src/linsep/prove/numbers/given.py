@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from linsep.data.arrays import is_sparse
+from linsep.data.matrices import is_table, named_matrix, native
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.numbers.decimals import in_doubles
@@ -138,6 +139,9 @@ def decimal(value: float) -> Fraction:
 
 def unrounded(X: Any) -> Any:
     """Return ``X`` itself, or an array of Python numbers where NumPy would round some; refuse what is no number."""
+    X = native(X)
+    if is_table(X):
+        return named_matrix(X)[0]
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array: fill its gaps first, as X.filled(0) does")
     if is_sparse(X):

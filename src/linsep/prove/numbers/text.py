@@ -16,9 +16,10 @@ import pyarrow as pa
 from linsep.clock import Clock
 from linsep.data.arrays import to_rows
 from linsep.data.delimited import DelimitedSource
+from linsep.data.files import File
 from linsep.data.labels import class_codes
 from linsep.data.parallel import ahead
-from linsep.data.schema import CATEGORY, NUMBER, TEXT, WORD, Layout, is_numeric
+from linsep.data.schema import CATEGORY, HASHED, NUMBER, TEXT, WORD, Layout, is_numeric
 from linsep.data.sniffing import encoding_name
 from linsep.data.source import Source
 from linsep.errors import DataError
@@ -29,7 +30,7 @@ from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.numbers.given import BINARY, DECIMAL
 
-_TEXT = ("csv", "libsvm")
+_TEXT = ("csv", "libsvm", "jsonl")
 # 15 digits always come back from a double, unless they are those of a tiny number
 _LONG = re.compile(rb"[0-9][0-9.]{15,}(?:[eE][+-]?[0-9]+)?|[0-9.]+[eE]-[0-9]{3,}")
 _TINY = re.compile(rb"[eE]-0*[0-9]{3}|0{200}")
@@ -197,14 +198,20 @@ def reading_of(source: Source) -> dict[str, Any] | None:
     layout, options = source.layout, source.options
     if not isinstance(source, DelimitedSource) or layout is None or layout.target is None:
         return None
+    if len({(file.skip_rows, file.comment) for file in source.files}) > 1:
+        return None  # a document has one way for all files
     numbers: list[dict[str, Any]] = []
     hashed: list[dict[str, Any]] = []
     for name, kind in layout.columns:
         if is_numeric(kind):
             numbers.append({"column": name} if kind == NUMBER else {"column": name, "kind": kind})
-        elif kind in (CATEGORY, TEXT):
-            hashed.append({"column": name, "kind": kind, "hashed": layout.hash_bits})
-    levels = [{"column": layout.columns[j][0], "level": word} for j, word in layout.levels]
+        elif kind in (CATEGORY, HASHED):
+            written = TEXT if kind == HASHED else kind
+            hashed.append({"column": name, "kind": written, "hashed": layout.hash_bits})
+    levels: list[dict[str, Any]] = []
+    for j, word in layout.levels:
+        name, kind = layout.columns[j]
+        levels.append({"column": name, "level": word} | ({"kind": TEXT} if kind == TEXT else {}))
     return {
         "columns": [*numbers, *hashed, *levels],
         "target": layout.target,
@@ -214,14 +221,22 @@ def reading_of(source: Source) -> dict[str, Any] | None:
         "point": source.spelling.point,
         "gaps": list(options.gaps),
         "encoding": encoding_name(options.encoding or "utf-8"),
+        **lines_left_out(source.files[0]),
     }
+
+
+def lines_left_out(file: File) -> dict[str, Any]:
+    """Return which lines of a text are no rows, as a document tells it."""
+    found = {"skip": file.skip_rows} if file.skip_rows else {}
+    return found | ({"comment": file.comment.decode()} if file.comment else {})
 
 
 def layout_of(reading: dict[str, Any]) -> Layout:
     """Return the layout by which other files are read as a document says."""
     kinds: dict[str, str] = {}
     for column in reading["columns"]:
-        kinds.setdefault(column["column"], WORD if "level" in column else column.get("kind", NUMBER))
+        kind = column.get("kind", WORD if "level" in column else NUMBER)
+        kinds.setdefault(column["column"], HASHED if kind == TEXT and "hashed" in column else kind)
     names = list(kinds)
     bits = next((column["hashed"] for column in reading["columns"] if "hashed" in column), 18)
     levels = tuple((names.index(c["column"]), c["level"]) for c in reading["columns"] if "level" in c)

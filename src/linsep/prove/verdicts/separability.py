@@ -11,9 +11,10 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.clock import Clock, OutOfTime
-from linsep.data.arrays import as_matrix, is_sparse, refuse_not_finite, to_rows, to_scipy
+from linsep.data.arrays import is_sparse, refuse_not_finite, to_rows, to_scipy
 from linsep.data.cache import IN_MEMORY
-from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
+from linsep.data.labels import at_least_two_classes, check_same_length, class_labels, refuse_measurements
+from linsep.data.matrices import as_matrix, named_matrix
 from linsep.data.parallel import quiet_algebra
 from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError
@@ -90,9 +91,10 @@ def separate(
         raise ParameterError("values", values, "'binary' or 'decimal'")
     offset, clock = bool(fit_intercept), Clock(time_limit)
     if not isinstance(X, Source):
-        names = getattr(X, "columns", None)
+        X, names = named_matrix(X)
+        refuse_measurements(y)
         verdict = decide_arrays(X, y, values or BINARY, offset, clock)
-        return with_columns(verdict, X, y, None if names is None else list(names), clock)
+        return with_columns(verdict, X, y, names, clock)
     if y is not None:
         raise ValueError("a source has its own labels: do not pass y")
     from linsep.prove.numbers.text import default_values, exact_table  # which load pyarrow

@@ -1,0 +1,135 @@
+"""Reads JSON Lines: a table with an object for each row, on a line of its own."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json
+
+from linsep.data.columnar import TypedSource, check_kind, in_memory
+from linsep.data.files import File, Location, has_blank_lines, last_newline, line_numbers, locate, pieces
+from linsep.data.parallel import cores, side_by_side
+from linsep.data.schema import CellError, ColumnError, find
+from linsep.data.sniffing import numbered_lines
+from linsep.data.source import Piece
+from linsep.data.tables import Parts
+from linsep.errors import ReadError
+from linsep.problem import Array
+
+_HEAD = 1 << 20  # bytes that say which columns there are
+_ROW = re.compile(r"(?: in|,)? row (\d+)")
+_WHOLE = 2**53  # integers up to here are doubles
+
+
+class JsonSource(TypedSource):
+    """Rows of JSON Lines; every block has its own types, and the layout says what becomes of the columns."""
+
+    long_numbers = True  # for all that is known
+
+    @contextmanager
+    def opened(self, file: File) -> Iterator[Any]:
+        """Yield the columns as the first lines of a file have them."""
+        data = file.head(_HEAD)
+        end = len(data) if len(data) < _HEAD else data.rfind(b"\n") + 1
+        if not data.strip():
+            raise ReadError(file.name, "is empty")
+        yield in_memory(table_of(file.name, data[:end], 1))
+
+    def read_all(self, file: File) -> pa.Table:
+        """Return the whole table of a file."""
+        with file.open() as stream:
+            return table_of(file.name, stream.read(), 1)
+
+    def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
+        """Yield the cells of some columns, row by row."""
+        names = [self._all[find(column, self._all)] for column in columns]
+        for file in self.files:
+            line = 1
+            for piece in self._texts(file):
+                table = self._wanted(table_of(file.name, bytes(piece), line), names)
+                line += bytes(piece).count(b"\n")
+                yield from map(list, zip(*(table.column(name).to_pylist() for name in names), strict=True))
+
+    def _texts(self, file: File) -> Iterator[memoryview]:
+        return pieces(file, self.options.block_bytes, cut=last_newline, last=True, buffers=cores() + 1)
+
+    def _read(self, file: File) -> Iterator[Piece]:
+        line = 1
+
+        def texts() -> Iterator[tuple[bytes, int]]:
+            number = 1
+            for piece in self._texts(file):
+                text = bytes(piece)
+                if not text.isspace():
+                    yield text, number
+                number += text.count(b"\n")
+
+        for (text, line), taken in side_by_side(texts(), lambda part: self._parse(file, *part)):
+            try:
+                yield self._piece(*taken.result())
+            except CellError as error:
+                number = next(number for row, number in enumerate(numbered_lines(text, line)) if row == error.row)
+                raise self._cell_error(f"{file.name}:{number}, column {error.column!r}", error) from None
+
+    def _parse(self, file: File, text: bytes, line: int) -> tuple[Parts, Array | None, Array | None]:
+        """Return the rows and labels of some lines, and which of them have a label."""
+        names = [name for name, _ in self._layout.columns] + ([] if self._name is None else [self._name])
+        table = self._wanted(table_of(file.name, text, line), names)
+        try:
+            for name, kind in self._layout.columns:
+                if not pa.types.is_null(own := table.schema.field(name).type):
+                    check_kind(name, kind, own)
+        except ColumnError as error:
+            raise ReadError(f"{file.name}, from line {line}", str(error), *error.settings) from None
+        found, y, kept = self._take(table.combine_chunks().to_batches()[0])
+        if found.numbers.dtype.kind in "iu":
+            large = np.argwhere((found.numbers > _WHOLE) | (found.numbers < -_WHOLE))
+            if len(large):
+                raise CellError(int(large[0, 0]), self._layout.numbers[large[0, 1]], "a whole number above 2^53")
+        return found._replace(numbers=found.numbers.astype(np.float64)), y, kept
+
+    @staticmethod
+    def _wanted(table: pa.Table, names: list[str]) -> pa.Table:
+        """Return some columns; those that no row has here are empty."""
+        there = set(table.column_names)
+        empty = pa.nulls(table.num_rows, pa.string())
+        return pa.table({name: table.column(name) if name in there else empty for name in dict.fromkeys(names)})
+
+    def locate(self, rows: Sequence[int]) -> list[Location] | None:
+        """Return the file and the line of rows of the source."""
+
+        def lines_of(text: bytes, line: int) -> Iterator[int] | None:
+            return iter(numbered_lines(text, line)) if has_blank_lines(text) else None
+
+        return locate(self.files, rows, lambda file, wanted: line_numbers(self._texts(file), 1, lines_of, wanted))
+
+
+def table_of(name: str, text: bytes, line: int = 1) -> pa.Table:
+    """Return lines of JSON as a table; what is wrong with them is told with its line."""
+    try:
+        return pyarrow.json.read_json(
+            io.BytesIO(text.removeprefix(codecs.BOM_UTF8)),
+            read_options=pyarrow.json.ReadOptions(block_size=len(text) + 1, use_threads=False),
+            parse_options=pyarrow.json.ParseOptions(newlines_in_values=False),
+        )
+    except pa.ArrowInvalid as error:
+        said = str(error).split("\n")[0].removeprefix("JSON parse error: ")
+        found = _ROW.search(said)
+        where = name
+        if found is not None:
+            lines = numbered_lines(text, line)
+            where = f"{name}:{lines[min(int(found[1]), len(lines) - 1)]}"
+            said = said[: found.start()] + said[found.end() :]
+        changed = re.match(r"Column\(/?(.*)\) changed from (\w+) to (\w+)", said)
+        if changed is not None and changed[1]:
+            said = f"column {changed[1]!r} holds a {changed[3]} here, and a {changed[2]} before: write one or the other"
+        if changed is None or not changed[1]:
+            said = f"is not JSON Lines, with an object on each line: {said}"
+        raise ReadError(where, said) from None

@@ -1,0 +1,140 @@
+"""Takes what users pass as ``X``: arrays and sparse matrices, frames of any library, and records, a dict for each row.
+
+A frame of numbers alone is a matrix, as in scikit-learn: every column is a feature. A frame with words, dates,
+categories or gaps, and a list of dicts, are tables: they are read as a file with these columns would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Number
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linsep.data.arrays import check_cells, check_shape, is_sparse, numeric, refuse_rounding
+from linsep.errors import DataError
+
+if TYPE_CHECKING:
+    from linsep.data.columnar import TypedSource
+
+
+def as_matrix(X: Any, *, exact: bool = False) -> Any:
+    """Return ``X`` as a real 2-D array or CSR matrix; ``exact`` refuses cells that no float64 or int64 holds.
+
+    Integers beyond 53 bits beside floats, fractions and extended precision would otherwise be rounded to float64.
+    """
+    X, _ = named_matrix(X)
+    check_cells(X)
+    if is_sparse(X):
+        X = X.tocsr()
+    else:
+        if exact:
+            refuse_rounding(X)
+        try:
+            X = np.asarray(X)
+        except ValueError as error:
+            raise DataError("", f"X is not a matrix of numbers: {error}") from None
+    check_shape(X.shape)
+    return numeric(X)
+
+
+def matrix_for(model: Any, X: Any) -> Any:
+    """Return ``X`` as ``as_matrix`` does, after a check that it has the features that the model has learned from."""
+    like_trained = getattr(model, "rows_like_trained", None)
+    X = X if like_trained is None else like_trained(X)
+    names = getattr(model, "feature_names_in_", None)
+    own = getattr(X, "columns", None)
+    if names is not None and own is not None and list(own) != list(names):
+        raise DataError("", f"X does not have the columns {type(model).__name__} was fitted with, in that order")
+    X = as_matrix(X)
+    if X.shape[1] != model.n_features_in_:
+        raise DataError(
+            "",
+            f"X has {X.shape[1]} features, but {type(model).__name__} is expecting {model.n_features_in_} features"
+            " as input",
+        )
+    return X
+
+
+def named_matrix(X: Any) -> tuple[Any, list[str] | None]:
+    """Return ``X`` with the names of its columns, None if they have none; a table becomes rows of features."""
+    X = native(X)
+    if is_table(X):
+        source = table_source(X)
+        return source.to_arrays()[0], source.names
+    names = getattr(X, "columns", None)
+    if names is None or is_sparse(X):
+        return X, None
+    return X, [str(name) for name in getattr(X, "column_names", names)]
+
+
+def table_source(X: Any) -> TypedSource:
+    """Return a table in memory as a source of rows without labels."""
+    from linsep.data.columnar import HeldTable, TypedSource, arrow_table  # which load pyarrow
+    from linsep.data.options import Options
+
+    return TypedSource([HeldTable(arrow_table(X))], Options(format="arrow", labels=False, cache="none"))
+
+
+def native(X: Any) -> Any:
+    """Return a frame that is computed and of its own library, and a tensor of another library as an array."""
+    if type(X) is np.ndarray or is_sparse(X) or isinstance(X, list | tuple | Mapping):
+        return X
+    if hasattr(X, "__narwhals_dataframe__") or hasattr(X, "__narwhals_lazyframe__"):
+        X = X.to_native() if hasattr(X, "to_native") else X
+    if hasattr(X, "collect") and hasattr(X, "collect_schema"):  # lazy
+        X = X.collect()
+    if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
+        import pyarrow as pa
+
+        return pa.table(X)
+    if hasattr(X, "__dlpack__") and not hasattr(X, "__array__"):
+        return np.from_dlpack(X)
+    return X
+
+
+def is_records(X: Any) -> bool:
+    """Say whether these are records: a dict, or a list of them."""
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and isinstance(X[0], Mapping)
+    return isinstance(X, Mapping) and not is_sparse(X)
+
+
+def is_frame(X: Any) -> bool:
+    """Say whether this is a frame, or a table of Arrow."""
+    if type(X) is np.ndarray or is_sparse(X):
+        return False
+    return hasattr(X, "columns") and (hasattr(X, "dtypes") or hasattr(X, "__arrow_c_stream__"))
+
+
+def is_table(X: Any) -> bool:
+    """Say whether this is a frame with more than numbers in it, or records."""
+    if type(X) is np.ndarray:
+        return False
+    if is_records(X):
+        return True
+    if not is_frame(X):
+        return False
+    if hasattr(X, "iloc"):
+        return not all(_is_number(X.iloc[:, j]) for j in range(X.shape[1]))
+    import pyarrow as pa
+
+    table = pa.table(X)
+    plain = all(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+        for kind in table.schema.types
+    )
+    return not plain or any(column.null_count for column in table.columns)
+
+
+def _is_number(column: Any) -> bool:
+    """Say whether a column of pandas holds numbers alone."""
+    kind = column.dtype
+    if isinstance(kind, np.dtype):
+        return kind.kind in "biufc" or (kind.kind == "O" and all(isinstance(cell, Number | Decimal) for cell in column))
+    return getattr(kind, "kind", "O") in "biufc" and not column.isna().any()

@@ -1,0 +1,74 @@
+"""JSON Lines are tables like CSV."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from linsep import read, separate
+from linsep.errors import ReadError
+
+pytestmark = pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
+ROWS = [
+    {"x": 1, "day": "2024-01-02", "weight": "1.5 kg", "town": "Ulm", "y": "a"},
+    {"x": 2.5, "day": "2024-02-02", "weight": "3 kg", "town": "Bonn", "y": "b"},
+    {"x": -3, "day": "2024-03-02", "weight": "2 kg", "y": "a"},
+]
+
+
+def lines(rows: Any = ROWS) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def as_csv() -> bytes:
+    names = list(ROWS[0])
+    return "\n".join([",".join(names), *(",".join(str(row.get(name, "")) for name in names) for row in ROWS)]).encode()
+
+
+def complaint(text: bytes, **options: Any) -> str:
+    with pytest.raises(ReadError) as caught:
+        read(io.BytesIO(text), format="jsonl", **options).to_arrays()
+    return str(caught.value)
+
+
+def test_the_rows_are_those_of_the_same_csv(tmp_path: Path) -> None:
+    csv = read(io.BytesIO(as_csv()))
+    X, y = csv.to_arrays()
+    path, packed = tmp_path / "a.ndjson", tmp_path / "b.json.gz"
+    path.write_bytes(lines())
+    packed.write_bytes(gzip.compress(lines()))
+    for given in (path, packed, io.BytesIO(lines())):
+        source = read(given)
+        found, labels = source.to_arrays()
+        assert found.toarray().tolist() == X.toarray().tolist()
+        assert labels.tolist() == y.tolist()
+        assert source.names == csv.names
+        assert separate(source).kind == separate(csv).kind
+
+
+def test_blocks_do_not_show() -> None:
+    rows = [{"x": k, "w": f"w{k % 7}", "y": k % 2} if k % 5 else {"x": k + 0.5, "y": 1} for k in range(500)]
+    X, y = read(io.BytesIO(lines(rows)), target="y").to_arrays()
+    small, labels = read(io.BytesIO(lines(rows)), target="y", block_bytes=300).to_arrays()
+    assert (small != X).nnz == 0
+    assert y.tolist() == labels.tolist()
+
+
+def test_lines_are_named() -> None:
+    text = lines(ROWS[:1]) + b"\n" + lines([{"x": None, "day": "2024-01-01", "weight": "1 kg", "y": "b"}])
+    assert complaint(text).startswith("input:3, column 'x': a missing value")
+    assert "input:2" in complaint(lines(ROWS[:1]) + b'{"x": \n')
+    assert "column 'x' holds" in complaint(b'{"x": 1, "y": 0}\n{"x": "two", "y": 1}\n')
+    assert read(io.BytesIO(text), missing="zero").locate([0, 1])[1].line == 3
+
+
+def test_nested_objects_are_refused_by_name() -> None:
+    text = lines([{"x": {"a": 1}, "z": 1, "y": 0}, {"x": {"a": 2}, "z": 2, "y": 1}])
+    assert complaint(text).startswith("input: column 'x' has type struct")
+    assert read(io.BytesIO(text), ignore="x").to_arrays()[0].tolist() == [[1], [2]]
+    assert "2^53" in complaint(lines([{"x": 2**60, "y": 0}, {"x": 1, "y": 1}]))
