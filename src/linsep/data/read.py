@@ -23,8 +23,10 @@ _FORMATS = {  # where each is read, loaded when the first file of its kind comes
     "arrow": ("columnar", "TypedSource"),
     "npy": ("numpy_files", "NpySource"),
     "npz": ("numpy_files", "NpzSource"),
+    "log": ("example_log", "LogSource"),
 }
 _TABLES = ("csv", "parquet", "arrow")
+LOG = "log.db"  # in the folder of a served learner
 _ENDINGS = {
     "csv": "csv", "tsv": "csv", "tab": "csv",
     "svm": "libsvm", "libsvm": "libsvm", "svmlight": "libsvm",
@@ -78,8 +80,8 @@ def read(
     ----------
     path : str, path, binary stream, or list of them
         A file, a glob such as ``"part-*.csv"`` (in order of name), ``"-"`` for standard input. Several files are one
-        source. Text may be compressed with gzip or zstd.
-    format : {"csv", "libsvm", "parquet", "arrow", "npy", "npz"}, optional
+        source. Text may be compressed with gzip or zstd. The folder of a served learner is its log.
+    format : {"csv", "libsvm", "parquet", "arrow", "npy", "npz", "log"}, optional
         By default taken from the ending of the name, or else from the content. TSV is ``"csv"``, Feather ``"arrow"``.
     target : str or int, optional
         Column with the labels, by name or number from 0; the last one by default. LIBSVM has its own place for it.
@@ -158,6 +160,8 @@ def read(
     """
     _check(missing, hash_bits, block_bytes, decimal, encoding)
     check_cache(cache)
+    if isinstance(path, str | os.PathLike) and os.path.isfile(os.path.join(path, LOG)):
+        path, format = os.path.join(path, LOG), "log"  # noqa: A001
     found = files(path, spool=spool)
     form = _format(found[0]) if format is None else format
     if form not in _FORMATS:
