@@ -11,8 +11,7 @@ import time
 _PARENT = """
 import json, os, sys, tempfile
 from linsep.models.perceptron import Perceptron
-from linsep.serve.parsing import JSON, Limits, Parsed
-from linsep.serve.learner import Learner
+from linsep.models.progressive import Learner
 from linsep.serve.server import Address, serve
 from linsep.serve.service import Service
 from linsep.data.example_log import Record, Rows

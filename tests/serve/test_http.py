@@ -20,11 +20,11 @@ from servers import Nursery, command, until
 
 import linsep
 from linsep import AsyncClient, Client
+from linsep.data.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON
+from linsep.models.progressive import replay
 from linsep.serve.app import Access
 from linsep.serve.client import ServerError
-from linsep.serve.parsing import ARROW, CSV, JSON, LIBSVM, NDJSON
 from linsep.serve.server import Address, running
-from linsep.serve.service import replay
 
 pytestmark = pytest.mark.compiled
 
@@ -141,8 +141,8 @@ def test_tokens_hosts_and_limits(tmp_path):
 
 
 def test_a_full_queue_is_told(tmp_path):
-    from linsep.serve.parsing import Parsed, Refused
-    from linsep.serve.service import Service
+    from linsep.data.bodies import Parsed
+    from linsep.serve.service import Refused, Service
 
     service = Service(tmp_path, waiting=3)
     with service._learning:
@@ -328,9 +328,7 @@ def test_no_body_makes_the_server_fail(kind, url):
     with httpx.Client(base_url=url) as http:
 
         @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-        @given(
-            st.lists(st.tuples(st.integers(0, len(good)), st.binary(max_size=6)), max_size=4), st.binary(max_size=40)
-        )
+        @given(st.lists(st.tuples(places, st.binary(max_size=6)), max_size=4), st.binary(max_size=40))
         def fuzz(changes, other):
             body = bytearray(good)
             for place, patch in changes:

@@ -29,7 +29,7 @@ def replay(
 
     The server may go on meanwhile. Exit code 1 means that the snapshot differs.
     """
-    from linsep.serve.service import replay as again
+    from linsep.models.progressive import replay as again
 
     check_place(model)
     try:

@@ -123,7 +123,7 @@ def serve(
     if keeping.data is None:
         raise click.BadParameter("--data DIR names the folder for the log and the snapshots; a new one is made")
     try:
-        from linsep.serve.parsing import Limits
+        from linsep.data.bodies import Limits
         from linsep.serve.server import Address, log
         from linsep.serve.server import serve as listen
         from linsep.serve.service import Service
@@ -173,7 +173,7 @@ def _model(path: str | None, learner: str | None, given: dict[str, Any]) -> Any:
 
 def _check(folder: str, screen: Screen) -> None:
     """Say whether everything in a folder fits together; exit with 1 if it does not."""
-    from linsep.serve.service import replay
+    from linsep.models.progressive import replay
 
     try:
         found = replay(folder, check=True)

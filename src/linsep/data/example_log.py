@@ -12,7 +12,7 @@ import os
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from linsep.data.arrays import sorted_csr
 from linsep.data.files import File
 from linsep.data.labels import object_array, tidy
 from linsep.data.options import Options
-from linsep.data.schema import NUMBER, WORD, Layout
+from linsep.data.schema import CATEGORY, NUMBER, TEXT, WORD, Layout
 from linsep.data.source import Piece, Source
 from linsep.errors import DataError, ReadError
 from linsep.problem import Array
@@ -30,6 +30,7 @@ UNKNOWN = -1  # a column that has not been seen
 LARGEST = 1e100  # of a number: its square, and sums of many, stay finite
 _HEADER = struct.Struct("<4sBBHIIQ")  # mark, sparse, served, -, rows, columns, stored numbers: 24 bytes
 _MARK = b"LSx1"
+_AT_A_TIME = 1 << 14  # examples that a replay learns at a time
 
 
 class Rows(NamedTuple):
@@ -148,6 +149,28 @@ class Columns:
             self._add(*entry)
         self.dense = dense
         return self
+
+    @classmethod
+    def of_model(cls, memory: Mapping[str, Any], names: Any, n_features: int) -> Columns:
+        """Return the columns that a model has learned from, by what it knows of its files, their names and number."""
+        columns = cls()
+        if "names" in memory:
+            layout = Layout.from_state(memory)
+            if any(kind in (CATEGORY, TEXT) for _, kind in layout.columns):
+                raise DataError("", "the model hashes words, and a log has one column per word: fit it again")
+            for name, kind in layout.columns:
+                if kind != WORD:
+                    columns.add_number(name)
+            for place, word in layout.levels:
+                columns.add_word(layout.columns[place][0], word or "missing")
+            columns.dense = not layout.words and not layout.levels
+        elif names is not None:
+            for name in names.tolist():
+                columns.add_number(name)
+        else:
+            columns.add_positions(n_features)
+            columns.dense = memory.get("format") != "libsvm"
+        return columns
 
     def _add(self, first: int, count: int, position: int | None, name: str | None, word: str | None) -> None:
         if first != self.width:
@@ -413,6 +436,33 @@ def _part(record: Record, start: int, stop: int) -> Record:
     """Return some examples of a record."""
     served = None if record.served is None else record.served[start:stop]
     return Record(record.rows.part(start, stop), record.width, record.y[start:stop], served)
+
+
+def merged(found: Iterable[tuple[int, Record]]) -> Iterator[tuple[int, Record]]:
+    """Yield consecutive records of one form as one: how examples come together does not matter."""
+    waiting: list[Record] = []
+    start = rows = 0
+
+    def joined() -> tuple[int, Record]:
+        if len(waiting) == 1:
+            return start, waiting[0]
+        served = None
+        if any(each.served is not None for each in waiting):
+            none = [np.full(len(each.y), -1, np.int32) if each.served is None else each.served for each in waiting]
+            served = np.concatenate(none)
+        y = np.concatenate([each.y for each in waiting])
+        return start, Record(Rows.joined([each.rows for each in waiting]), waiting[-1].width, y, served)
+
+    for first, record in found:
+        other = waiting and (waiting[0].rows.indptr is None) != (record.rows.indptr is None)
+        if waiting and (other or rows + len(record.y) > _AT_A_TIME):
+            yield joined()
+            waiting, rows = [], 0
+        start = start if waiting else first
+        waiting.append(record)
+        rows += len(record.y)
+    if waiting:
+        yield joined()
 
 
 class LogSource(Source):

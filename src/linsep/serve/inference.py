@@ -16,8 +16,7 @@ from starlette.responses import Response
 from linsep import __version__
 from linsep.data.example_log import LARGEST, Table, encode
 from linsep.problem import Array
-from linsep.serve.parsing import Refused
-from linsep.serve.service import Service
+from linsep.serve.service import Refused, Service
 
 _TYPES = {
     "BOOL": "?", "UINT8": "<u1", "UINT16": "<u2", "UINT32": "<u4", "UINT64": "<u8", "INT8": "<i1", "INT16": "<i2",
@@ -27,9 +26,9 @@ _BINARY = "Inference-Header-Content-Length"
 _VERSION = "1"
 
 
-def respond(value: Any, status: int = 200) -> Response:
+def respond(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return an answer in JSON."""
-    return Response(json.dumps(value), status, media_type="application/json")
+    return Response(json.dumps(value), status, headers, "application/json")
 
 
 class Inference:
@@ -38,39 +37,33 @@ class Inference:
     def __init__(self, service: Service, name: str) -> None:
         self.service, self.name = service, name
 
-    def server(self, request: Request) -> Response:  # noqa: ARG002
+    async def server(self, _: Request) -> Response:
         """Say what this server is."""
         return respond({"name": "linsep", "version": __version__, "extensions": ["binary_tensor_data"]})
 
-    def live(self, request: Request) -> Response:  # noqa: ARG002
+    async def live(self, _: Request) -> Response:
         """Say that the server is there."""
         return respond({"live": True})
 
-    def ready(self, request: Request) -> Response:  # noqa: ARG002
+    async def ready(self, _: Request) -> Response:
         """Say whether the server can predict."""
         return respond({"ready": True})
 
-    def model_ready(self, request: Request) -> Response:
+    async def model_ready(self, request: Request) -> Response:
         """Say whether a model can predict."""
         self._check(request)
         return respond({"name": self.name, "ready": True})
 
-    def about(self, request: Request) -> Response:
+    async def about(self, request: Request) -> Response:
         """Say what a model takes and gives."""
         self._check(request)
         columns, labels = self.service.columns, self.service.labels
-        names = list(columns.names.items())[:1000]
-        inputs = [
-            {"name": name, "datatype": "BYTES" if isinstance(found, dict) else "FP64", "shape": [-1, 1]}
-            for name, found in names
-        ]
+        kinds = {name: "BYTES" if isinstance(c, dict) else "FP64" for name, c in list(columns.names.items())[:1000]}
+        inputs = [_tensor(name, kind, [-1, 1]) for name, kind in kinds.items()]
         if not inputs:
-            width = columns.width if columns.dense and columns.width else -1
-            inputs = [{"name": "input", "datatype": "FP64", "shape": [-1, width]}]
-        outputs = [
-            {"name": "label", "datatype": _datatype(labels), "shape": [-1]},
-            {"name": "score", "datatype": "FP64", "shape": [-1] if len(labels) <= 2 else [-1, len(labels)]},
-        ]
+            inputs = [_tensor("input", "FP64", [-1, columns.width if columns.dense and columns.width else -1])]
+        scores = [-1] if len(labels) <= 2 else [-1, len(labels)]
+        outputs = [_tensor("label", _datatype(labels), [-1]), _tensor("score", "FP64", scores)]
         about = {"name": self.name, "versions": [_VERSION], "platform": "linsep", "inputs": inputs, "outputs": outputs}
         return respond(about)
 
@@ -118,7 +111,7 @@ class Inference:
                 raise Refused(f"the outputs are {', '.join(given)}", "outputs")
             kind, data, shape = given[each["name"]]
             parameters = each.get("parameters")
-            output: dict[str, Any] = {"name": each["name"], "datatype": kind, "shape": shape}
+            output = _tensor(each["name"], kind, shape)
             if isinstance(parameters, dict) and parameters.get("binary_data"):
                 tail.append(_binary(kind, data))
                 output["parameters"] = {"binary_data_size": len(tail[-1])}
@@ -174,6 +167,10 @@ class Inference:
         if len({len(each) for each in found.values()}) > 1:
             raise Refused("the inputs have different numbers of rows", "inputs")
         return found
+
+
+def _tensor(name: str, kind: str, shape: list[int]) -> dict[str, Any]:
+    return {"name": name, "datatype": kind, "shape": shape}
 
 
 def _rows(tensors: dict[str, Any]) -> Any:

@@ -19,8 +19,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from linsep.errors import DataError
-from linsep.serve.app import Access, application, resolve
-from linsep.serve.service import Service
+from linsep.serve.app import Access, Application
+from linsep.serve.service import Job, Service
 
 _LOCAL = frozenset(("localhost", "127.0.0.1", "[::1]"))
 
@@ -139,6 +139,13 @@ def void(_: object) -> None:
     """Do nothing."""
 
 
+def resolve(done: list[tuple[Job, Any]]) -> None:
+    """Give answers to those who wait in the event loop."""
+    for job, result in done:
+        if not job.future.done():
+            (job.future.set_exception if isinstance(result, Exception) else job.future.set_result)(result)
+
+
 def log(event: str, **facts: Any) -> None:
     """Write one line about the server itself, never about what is in requests."""
     print(json.dumps({"event": event, **facts}), file=sys.stderr, flush=True)
@@ -161,7 +168,7 @@ def serve(
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 65536)) if hard > 0 else soft, hard))
     sys.setswitchinterval(0.001)  # the writing thread must not wait long for the one that reads requests
-    app, routes = application(service, name, access)
+    app = Application(service, name, access)
     protocol = type("Patience", (Impatient,), {"patience": patience})
     config = uvicorn.Config(
         app, host=address.host, port=address.port, http=protocol, ws="none", lifespan="off", log_config=None,
@@ -169,7 +176,7 @@ def serve(
         ssl_certfile=address.tls_certificate, ssl_keyfile=address.tls_key, proxy_headers=False,
     )  # fmt: skip
     server = Server(config)
-    server.on_stop = lambda: setattr(routes, "closing", True)
+    server.on_stop = lambda: setattr(app, "closing", True)
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sends without delay only then
     try:

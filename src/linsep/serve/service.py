@@ -11,40 +11,44 @@ import hashlib
 import json
 import os
 import sqlite3
-import tempfile
 import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import closing
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.example_log import Columns, Record, Rows, connect, encode, load_classes, load_columns, records
+from linsep.data.bodies import Limits, Parsed
+from linsep.data.example_log import Columns, Record, connect, encode, load_classes, merged, records
 from linsep.data.read import LOG
-from linsep.data.schema import CATEGORY, TEXT, WORD, Layout
 from linsep.errors import DataError
 from linsep.models.constructors import LEARNERS
-from linsep.models.files import load_plain, save
+from linsep.models.files import save
 from linsep.models.online import Online
+from linsep.models.progressive import START, Learner, Predictor, about_start, first_learner, plain, warm_up
 from linsep.problem import Array
 from linsep.prove.bounds.intervals import clopper_pearson
-from linsep.serve.learner import Learner, Predictor
-from linsep.serve.parsing import Limits, Parsed, Refused
-from linsep.serve.store import START, Store
+from linsep.serve.store import Store
 
 WINDOWS = (100, 1000, 10_000)  # last examples over which the running error is told
 _GROUP = 50_000  # examples that are written in one transaction
-_AT_A_TIME = 1 << 14  # examples that a replay learns at a time
 _MANY, _OFTEN, _SELDOM = 200_000, 10.0, 300.0  # examples, and seconds, between two snapshots
 _COPYING = 0.05  # share of the time that may go into copies for readers while requests wait
 _RECENT = 200  # mistakes that are listed
 FULL = "the server cannot write to its disk (perhaps it is full): nothing of this request was learned; try again later"
+
+
+class Refused(ValueError):  # noqa: N818 - what the client reads
+    """A request that is not done: why, where in it, and with which HTTP status."""
+
+    def __init__(self, what: str, at: str | None = None, status: int = 400) -> None:
+        super().__init__(what)
+        self.at, self.status = at, status
 
 
 class Answer(NamedTuple):
@@ -77,28 +81,11 @@ class _Plan:
 
     def __init__(self, number: int) -> None:
         self.first = self.number = number
-        self.parts: list[tuple[Rows, list[int], list[int] | None]] = []
+        self.parts: list[Record] = []
         self.keys: dict[str, tuple[bytes, list[int]]] = {}
         self.ids: dict[str, int] = {}
         self.labeled: list[str] = []  # ids of rows that waited
         self.done: list[tuple[Job, list[int]]] = []
-
-    def records(self, width: int) -> list[Record]:
-        """Return the examples as records, of consecutive rows of one form each."""
-        found: list[Record] = []
-        start = 0
-        for stop in range(1, len(self.parts) + 1):
-            if stop < len(self.parts) and (self.parts[stop][0].indptr is None) == (self.parts[start][0].indptr is None):
-                continue
-            some = self.parts[start:stop]
-            rows = Rows.joined([part for part, _, _ in some])
-            y = np.array([code for _, codes, _ in some for code in codes], np.int32)
-            served = None
-            if any(each is not None for _, _, each in some):
-                served = np.array([c for _, y, each in some for c in (each or [-1] * len(y))], np.int32)
-            found.append(Record(rows, width if rows.indptr is not None else rows.data.shape[1], y, served))
-            start = stop
-        return found
 
 
 class Service:
@@ -131,7 +118,7 @@ class Service:
             known = self.store.get("learner")
             if known is None:
                 _begin(self.store, model, classes)
-            elif (model is not None or classes) and json.loads(known) != _about(model, classes):
+            elif (model is not None or classes) and json.loads(known) != about_start(model, classes):
                 what = "has a learner already, which began with another model, other parameters or other classes: "
                 raise DataError(str(folder), f"{what}leave these out to go on with it, or choose another folder")
             self.notes = self.store.notes
@@ -140,7 +127,6 @@ class Service:
             self.store.close()
             raise
         self.deliver: Callable[[list[tuple[Job, Any]]], None] = _deliver
-        self.listeners = 0
         self.started, self.refused, self.groups = time.time(), 0, 0
         self.broken: str | None = None
         self._queue: deque[Job] = deque()
@@ -157,7 +143,7 @@ class Service:
 
     def _open(self) -> None:
         """Bring the learner to the end of the log: the newest snapshot, and a replay of what came after it."""
-        store, start = self.store, _start(self.store.folder, json.loads(self.store.get("learner") or ""))
+        store, start = self.store, first_learner(self.store.folder, json.loads(self.store.get("learner") or ""))
         snapshots = store.snapshots()
         self.learner, self.errors = start, 0
         if snapshots:
@@ -176,7 +162,7 @@ class Service:
         for first, codes in store.answers(max(1, self.learner.number + 1 - max(WINDOWS)), self.learner.number):
             self._remember(first, codes)
         answered = store.answered()
-        for first, record in merged(store.records(self.learner.number)):
+        for first, record in merged(records(store.log, self.learner.number)):
             try:
                 codes = self._learned(first, record)
             except FloatingPointError as error:
@@ -185,7 +171,7 @@ class Service:
                 self._fresh.append((max(first, answered + 1), codes[max(0, answered + 1 - first) :]))
         self.number = self.learner.number
         self.predictor = Predictor(self.learner)
-        _warm(start)
+        warm_up(start)
 
     # -----------------------------------------------------------------------------------------------------------
     # Requests, from any thread
@@ -225,11 +211,7 @@ class Service:
                 wake.notify()
         for thread in self._threads:
             thread.join()
-        if self.learner.number > self.snapshot_number or self._fresh:
-            try:
-                self.snapshot()
-            except (sqlite3.Error, OSError) as error:
-                self.notes.append(f"no snapshot could be written ({error}); the log has everything")
+        self._try_snapshot()
         self.store.close()
 
     # -----------------------------------------------------------------------------------------------------------
@@ -256,20 +238,16 @@ class Service:
                 if self.learner.number > self.predictor.number:
                     began = time.monotonic()
                     if not self._queue or copying <= _COPYING * (began - published):
-                        self._publish()
+                        try:
+                            self.predictor = Predictor(self.learner)
+                        except Exception as error:
+                            self._break(error)
                         published, copying = began, time.monotonic() - began
                 if done:
                     self.groups += 1
                     self.deliver(done)
                 if self._due():
                     self._try_snapshot()
-
-    def _publish(self) -> None:
-        """Give readers the newest model."""
-        try:
-            self.predictor = Predictor(self.learner)
-        except Exception as error:
-            self._break(error)
 
     def _break(self, error: Exception) -> str:
         """Learn no more after an overflow, or a bug; return why."""
@@ -288,7 +266,7 @@ class Service:
         try:
             self.snapshot()
         except (sqlite3.Error, OSError) as error:
-            self.notes.append(f"no snapshot could be written ({error})")
+            self.notes.append(f"no snapshot could be written ({error}); the log has everything")
 
     def snapshot(self) -> None:
         """Write the model beside the log, so that a restart need not replay it, and drop what is too old."""
@@ -317,8 +295,8 @@ class Service:
                     except (Refused, DataError) as error:
                         self._cut(*before[:3])
                         plan.number = before[3]
-                        answers.append((job, error if isinstance(error, Refused) else Refused.of(error)))
-                batch = plan.records(self.columns.width)
+                        answers.append((job, error))
+                batch = [record for _, record in merged((0, part) for part in plan.parts)]
                 if batch:
                     self.store.add(plan.first + 1, batch, self.labels, columns)
                 for key, (digest, numbers) in plan.keys.items():
@@ -343,7 +321,7 @@ class Service:
         with self._keep_wake:
             self._labeled += plan.labeled
         for job, numbers in plan.done:
-            found = [fresh[n] if n in fresh else self.store.answer(n) or 0 for n in numbers]
+            found = [fresh[n] if n in fresh else self.store.answer(n) for n in numbers]
             answers.append((job, Answer(numbers, found)))
         return answers
 
@@ -365,7 +343,8 @@ class Service:
             x, y, served, ids, labeled, numbers = self._by_id(parsed, plan)
         if y:
             rows = encode(x, self.columns, (self.limits.features, self.limits.words))
-            plan.parts.append((rows, [self._class(label) for label in y], served))
+            codes = np.array([self._class(label) for label in y], np.int32)
+            plan.parts.append(Record(rows, self.columns.width, codes, served))
             plan.number += len(y)
         if key is not None:
             plan.keys[key] = (job.digest, numbers)
@@ -377,14 +356,15 @@ class Service:
         """Return the examples of a request that are new: rows, labels, labels served, ids; and all their numbers."""
         assert parsed.ids is not None
         assert parsed.y is not None
-        x = as_lists(parsed)
-        rows: list[Any] = []
-        y: list[Any] = []
-        served: list[int] = []
-        ids: dict[str, int] = {}
-        labeled: list[str] = []
-        numbers: list[int] = []
-        for place, (name, row, label) in enumerate(zip(parsed.ids, x, parsed.y, strict=True), 1):
+        rows, y, served, labeled, numbers, ids = (
+            list[Any](),
+            list[Any](),
+            list[int](),
+            list[str](),
+            list[int](),
+            dict[str, int](),
+        )
+        for place, (name, row, label) in enumerate(zip(parsed.ids, parsed.listed(), parsed.y, strict=True), 1):
             known = None
             if name is not None:
                 if name in ids:
@@ -395,9 +375,7 @@ class Service:
                 continue
             kept = None if name is None else self.store.waiting(self._pending, name)
             if row is None and kept is None:
-                what = (
-                    f"no row waits under this id: it was never predicted, or more than {self.pending_days:g} days ago"
-                )
+                what = f"no row waits under this id: it was not predicted in the last {self.pending_days:g} days"
                 raise Refused(what, f"example {place}, id")
             rows.append(kept.x if row is None and kept is not None else row)
             y.append(label)
@@ -408,7 +386,7 @@ class Service:
                 ids[name] = numbers[-1]
             if kept is not None and name is not None:
                 labeled.append(name)
-        return rows, y, served if max(served, default=-1) >= 0 else None, ids, labeled, numbers
+        return rows, y, np.array(served, np.int32) if max(served, default=-1) >= 0 else None, ids, labeled, numbers
 
     def _class(self, label: Any) -> int:
         """Return the class number of a label, a new one if there is none."""
@@ -435,8 +413,7 @@ class Service:
 
     def _learned(self, first: int, record: Record) -> Array:
         """Learn from a record; return the codes of its answer."""
-        predicted, mistake = self.learner.learn(record, self.labels)
-        codes: Array = 4 * (predicted + 1) + 2 * (predicted != record.y) + mistake
+        codes = self.learner.learn(record, self.labels).codes(record.y)
         self.errors += int(np.count_nonzero(codes & 2))
         self._remember(first, codes, record.y)
         return codes
@@ -524,10 +501,8 @@ class Service:
             shown = [None, *labels]
             fresh = dict(self._fresh)
             for first, record in records(log, after):
-                row = log.execute(
-                    "SELECT first, body FROM answers WHERE first <= ? ORDER BY first DESC LIMIT 1", (first,)
-                )
-                start, body = row.fetchone() or (first, b"")
+                query = "SELECT first, body FROM answers WHERE first <= ? ORDER BY first DESC LIMIT 1"
+                start, body = log.execute(query, (first,)).fetchone() or (first, b"")
                 codes = np.frombuffer(body, np.int32)[first - start :][: len(record.y)]
                 if len(codes) < len(record.y):
                     codes = next((c[first - n :] for n, c in fresh.items() if n <= first < n + len(c)), codes)
@@ -553,197 +528,23 @@ def _key(label: Any) -> tuple[bool, Any]:
 def _deliver(done: list[tuple[Job, Any]]) -> None:
     """Give answers to those who wait in a thread."""
     for job, result in done:
-        if isinstance(result, Exception):
-            job.future.set_exception(result)
-        else:
-            job.future.set_result(result)
-
-
-def as_lists(parsed: Parsed) -> list[Any]:
-    """Return the rows of a table as lists, or as dicts where they have names."""
-    x: Any = parsed.x
-    if isinstance(x, list):
-        return x
-    if isinstance(x, Rows):
-        width = int(x.indices.max(initial=0)) + 1 if x.indices is not None else 0
-        return [row.tolist() for row in x.matrix(width).toarray()]
-    rows = x.X.tolist()
-    return rows if x.names is None else [dict(zip(x.names, row, strict=True)) for row in rows]
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Beginnings, and the log alone
-
-
-def _plain() -> Online:
-    """Return the learner that is used unless another one is asked for."""
-    found: Online = import_module(LEARNERS["Perceptron"].module).Perceptron(shuffle=False)
-    return found
-
-
-def _about(model: Online | None, classes: list[Any] | None) -> dict[str, Any]:
-    """Return what a learner begins with, as it is written down."""
-    model = _plain() if model is None else model
-    weights, start = model.class_weight, None
-    if hasattr(model, "record_"):
-        with tempfile.TemporaryDirectory() as folder:
-            save(model, path := os.path.join(folder, START))
-            with open(path, "rb") as file:
-                start = hashlib.sha256(file.read()).hexdigest()
-    parameters = {name: value for name, value in model.get_params().items() if name != "class_weight"}
-    about = {"kind": type(model).__name__, "parameters": parameters, "classes": list(classes or ()), "start": start}
-    about["class_weight"] = None if weights is None else [list(pair) for pair in weights.items()]
-    found: dict[str, Any] = json.loads(json.dumps(about))
-    return found
+        (job.future.set_exception if isinstance(result, Exception) else job.future.set_result)(result)
 
 
 def _begin(store: Store, model: Online | None, classes: list[Any] | None) -> None:
     """Write down what a new learner begins with."""
-    model = _plain() if model is None else model
+    model = plain() if model is None else model
     if type(model).__name__ not in LEARNERS or not LEARNERS[type(model).__name__].online:
         raise DataError("", f"{type(model).__name__} does not learn online: Perceptron and PassiveAggressive do")
     if model.class_weight == "balanced":
         raise DataError("", "{0} needs all labels at once: give a weight for each class", ("class_weight", "balanced"))
     columns, labels = Columns(), list(classes or ())
     if hasattr(model, "record_"):
-        columns, known = _columns_of(model), model.classes_.tolist()
+        names, known = getattr(model, "feature_names_in_", None), model.classes_.tolist()
+        columns = Columns.of_model(getattr(model, "reading_", {}), names, model.n_features_in_)
         labels = [*known, *(label for label in labels if label not in known)]
         save(model, store.path(START))
     with store.transaction():
-        store.set("learner", json.dumps(_about(model, classes)))
+        store.set("learner", json.dumps(about_start(model, classes)))
         store.columns, store.labels = columns, labels
         store.add(1, [], labels, 0)
-
-
-def _columns_of(model: Online) -> Columns:
-    """Return the columns that a model has learned from."""
-    columns, memory = Columns(), getattr(model, "reading_", {})
-    names = getattr(model, "feature_names_in_", None)
-    if "names" in memory:
-        layout = Layout.from_state(memory)
-        if any(kind in (CATEGORY, TEXT) for _, kind in layout.columns):
-            raise DataError("", "the model hashes words, and a served learner has one feature per word: fit it again")
-        for name, kind in layout.columns:
-            if kind != WORD:
-                columns.add_number(name)
-        for place, word in layout.levels:
-            columns.add_word(layout.columns[place][0], word or "missing")
-        columns.dense = not layout.words and not layout.levels
-    elif names is not None:
-        for name in names.tolist():
-            columns.add_number(name)
-    else:
-        columns.add_positions(model.n_features_in_)
-        columns.dense = memory.get("format") != "libsvm"
-    return columns
-
-
-def _start(folder: str, about: dict[str, Any]) -> Learner:
-    """Return the learner that a log began with."""
-    if about["start"]:
-        return Learner(load_plain(os.path.join(folder, START)), about["classes"])
-    kind = getattr(import_module(LEARNERS[about["kind"]].module), about["kind"])
-    weights = None if about["class_weight"] is None else dict(about["class_weight"])
-    return Learner(kind(**about["parameters"], class_weight=weights), about["classes"])
-
-
-def _warm(learner: Learner) -> None:
-    """Load, or compile, what learning and predicting take, so that no request waits for it."""
-    rows = Rows(np.eye(2))
-    for form in (rows, rows.sparse()):
-        twin = Learner(type(learner.model)(**learner.model.get_params()))
-        twin.learn(Record(form, 2, np.array([0, 1], np.int32)), ["a", "b"])
-        Predictor(twin).scores(form)
-
-
-def merged(found: Iterable[tuple[int, Record]]) -> Iterator[tuple[int, Record]]:
-    """Yield consecutive records of one form as one: how examples come together does not matter."""
-    waiting: list[Record] = []
-    start = rows = 0
-
-    def joined() -> tuple[int, Record]:
-        if len(waiting) == 1:
-            return start, waiting[0]
-        served = None
-        if any(each.served is not None for each in waiting):
-            none = [np.full(len(each.y), -1, np.int32) if each.served is None else each.served for each in waiting]
-            served = np.concatenate(none)
-        y = np.concatenate([each.y for each in waiting])
-        return start, Record(Rows.joined([each.rows for each in waiting]), waiting[-1].width, y, served)
-
-    for first, record in found:
-        other = waiting and (waiting[0].rows.indptr is None) != (record.rows.indptr is None)
-        if waiting and (other or rows + len(record.y) > _AT_A_TIME):
-            yield joined()
-            waiting, rows = [], 0
-        start = start if waiting else first
-        waiting.append(record)
-        rows += len(record.y)
-    if waiting:
-        yield joined()
-
-
-class Replay(NamedTuple):
-    """What the log alone gives."""
-
-    learner: Learner
-    columns: Columns
-    compared: int | None  # number of the newest snapshot that was compared
-    same: bool  # whether it has the same bits
-    problems: list[str]
-
-
-def replay(folder: str | os.PathLike[str], until: int | None = None, *, check: bool = False) -> Replay:
-    """Make the model from the log alone, and compare it with the newest snapshot on the way.
-
-    With ``check`` every snapshot and every answer is compared, and SQLite examines its file.
-    """
-    problems: list[str] = []
-    with closing(connect(os.path.join(folder, LOG))) as log:
-        about = log.execute("SELECT value FROM settings WHERE key = 'learner'").fetchone()
-        if about is None:
-            raise DataError(str(folder), "nothing has been learned here yet")
-        learner = _start(os.fspath(folder), json.loads(about[0]))
-        columns, labels = load_columns(log), load_classes(log)
-        saved = {
-            n: json.loads(text) for n, text in log.execute("SELECT number, counters FROM snapshots ORDER BY number")
-        }
-
-        def load(number: int) -> Learner:
-            return Learner.load(os.path.join(folder, f"snapshot-{number}.linsep"), saved[number], learner.model)
-
-        first = log.execute("SELECT min(first) FROM batches").fetchone()[0]
-        base = 0 if first is None and not saved else (max(saved) if first is None else first - 1)
-        if base:
-            learner = load(base)
-        last = log.execute('SELECT max(first + "count" - 1) FROM batches').fetchone()[0] or base
-        end = last if until is None else until
-        if not base <= end <= last:
-            raise DataError(str(folder), f"the log has examples {base + 1} to {last}, and no example {end}")
-        if check and (found := log.execute("PRAGMA integrity_check").fetchone()[0]) != "ok":
-            problems.append(f"SQLite finds: {found}")
-        marks = sorted(n for n in saved if base < n <= end)
-        compared, same = None, True
-        for mark in [*(marks if check else marks[-1:]), end]:
-            for number, record in merged(records(log, learner.number, mark)):
-                predicted, mistake = learner.learn(record, labels)
-                if check:
-                    codes = 4 * (predicted + 1) + 2 * (predicted != record.y) + mistake
-                    problems += _compare(log, number, codes)
-            if mark in saved and mark > base and mark != compared:
-                compared, same = mark, learner.same(load(mark))
-                if not same:
-                    problems.append(f"the snapshot of example {mark} is not what the log gives")
-    return Replay(learner, columns, compared, same, problems)
-
-
-def _compare(log: sqlite3.Connection, first: int, codes: Array) -> list[str]:
-    """Say which answers are not those that the log gives; the last ones may not be there yet."""
-    end = first + len(codes)
-    start = log.execute("SELECT max(first) FROM answers WHERE first <= ?", (first,)).fetchone()[0] or first
-    for number, body in log.execute("SELECT first, body FROM answers WHERE first >= ? AND first < ?", (start, end)):
-        given = np.frombuffer(body, np.int32)
-        low, high = max(first, number), min(end, number + len(given))
-        if not np.array_equal(given[low - number : high - number], codes[low - first : high - first]):
-            return [f"the answers to examples {low} to {high - 1} are not those that the log gives"]
-    return []

@@ -14,17 +14,17 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.example_log import Record, load_classes, load_columns, records
+from linsep.data.example_log import Record, load_classes, load_columns
 from linsep.data.read import LOG
 from linsep.errors import DataError
 from linsep.problem import Array
 
-PENDING, LOCK, START = "pending.db", "lock", "start.linsep"
+PENDING, LOCK = "pending.db", "lock"
 _PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "journal_size_limit=0", "foreign_keys=0")
 _LOG_TABLES = """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -99,17 +99,9 @@ class Store:
         self._pending.close()
         self._lock.close()
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Write all of what the block writes, or nothing."""
-        self.log.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self.log.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                self.log.execute("ROLLBACK")
-            raise
+    def transaction(self) -> AbstractContextManager[None]:
+        """Write all of what the block writes to the log, or nothing."""
+        return _committed(self.log)
 
     # -----------------------------------------------------------------------------------------------------------
     # Settings
@@ -129,9 +121,8 @@ class Store:
     @property
     def count(self) -> int:
         """The number of the last example."""
-        last = self.log.execute('SELECT first + "count" - 1 FROM batches ORDER BY first DESC LIMIT 1').fetchone()
-        base = self.log.execute("SELECT max(number) FROM snapshots").fetchone()[0]
-        return max(last[0] if last else 0, 0 if last else base or 0)
+        query = 'SELECT max(first + "count" - 1) FROM batches UNION SELECT max(number) FROM snapshots'
+        return max(number or 0 for (number,) in self.log.execute(query))
 
     @property
     def first(self) -> int:
@@ -154,10 +145,6 @@ class Store:
             self.log.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", (first, len(record.y), now, record.pack()))
             first += len(record.y)
 
-    def records(self, after: int = 0, until: int | None = None) -> Iterator[tuple[int, Record]]:
-        """Yield the records after an example, with the number of the first one of each."""
-        return records(self.log, after, until)
-
     # -----------------------------------------------------------------------------------------------------------
     # Answers: an int32 per example, 4 times one more than the predicted class, plus 2 for a wrong label, plus 1 for a
     # mistake
@@ -174,12 +161,12 @@ class Store:
         for number, body in self.log.execute(query, (first if start is None else start, last)):
             yield number, np.frombuffer(body, np.int32)
 
-    def answer(self, number: int) -> int | None:
-        """Return the answer to one example, None if it is not there any more."""
-        for first, codes in self.answers(number, number):
-            if first <= number < first + len(codes):
-                return int(codes[number - first])
-        return None
+    def answer(self, number: int) -> int:
+        """Return the answer to one example, 0 if it is not there any more."""
+        found = [
+            int(codes[number - first]) for first, codes in self.answers(number, number) if number - first < len(codes)
+        ]
+        return found[-1] if found else 0
 
     def answered(self) -> int:
         """Return the number of the last example whose answer is kept."""
@@ -196,8 +183,9 @@ class Store:
 
     def add_key(self, key: str, digest: bytes, numbers: list[int]) -> None:
         """Keep the numbers of the examples of a request."""
-        text = f"{numbers[0]}-{numbers[-1]}" if numbers and numbers[-1] - numbers[0] == len(numbers) - 1 else ""
-        self.log.execute("INSERT INTO keys VALUES (?, ?, ?)", (key, digest, text or ",".join(map(str, numbers))))
+        whole = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        text = f"{numbers[0]}-{numbers[-1]}" if whole else ",".join(map(str, numbers))
+        self.log.execute("INSERT INTO keys VALUES (?, ?, ?)", (key, digest, text))
 
     def find_id(self, name: str) -> int | None:
         """Return the number of the example with this id."""
@@ -245,20 +233,19 @@ class Store:
             "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (number, time.time(), json.dumps(counters))
         )
 
-    def snapshots(self, until: int | None = None) -> list[tuple[int, dict[str, Any]]]:
+    def snapshots(self) -> list[tuple[int, dict[str, Any]]]:
         """Return the snapshots whose files are there, the newest first."""
-        query = "SELECT number, counters FROM snapshots WHERE number <= ? ORDER BY number DESC"
-        found = self.log.execute(query, (2**62 if until is None else until,)).fetchall()
+        found = self.log.execute("SELECT number, counters FROM snapshots ORDER BY number DESC").fetchall()
         return [(n, json.loads(counters)) for n, counters in found if os.path.isfile(self.snapshot_path(n))]
 
-    def drop(self, days: float | None) -> int:
-        """Drop snapshots that nothing needs, and examples older than some days; return the first example left.
+    def drop(self, days: float | None) -> None:
+        """Drop snapshots that nothing needs, and examples older than some days.
 
         Examples are dropped up to a snapshot only, which is then where a replay begins.
         """
         found = self.log.execute("SELECT number, time FROM snapshots ORDER BY number").fetchall()
         if len(found) < 2:
-            return self.first
+            return
         base = self.first - 1
         if days is not None:
             cutoff = time.time() - 86400 * days
@@ -282,7 +269,6 @@ class Store:
         for number in gone:
             with suppress(FileNotFoundError):
                 os.remove(self.snapshot_path(number))
-        return self.first
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -1,6 +1,6 @@
 """Turns the bodies of requests into examples: JSON, NDJSON, CSV, LIBSVM text and Arrow streams.
 
-Whatever is wrong is a `Refused` with the position and the reason. Nothing of a body is evaluated.
+Whatever is wrong is a `DataError` with the position and the reason. Nothing of a body is evaluated.
 """
 
 from __future__ import annotations
@@ -28,17 +28,12 @@ _SAME = {
 }  # fmt: skip
 
 
-class Refused(ValueError):  # noqa: N818 - what the client reads
-    """A request that is not done: why, where in it, and with which HTTP status."""
+class MediaTypeError(DataError):
+    """A body of a type that is not taken."""
 
-    def __init__(self, what: str, at: str | None = None, status: int = 400) -> None:
-        super().__init__(what)
-        self.at, self.status = at, status
 
-    @classmethod
-    def of(cls, error: DataError) -> Refused:
-        """Return the refusal for what the library says of some data."""
-        return cls(error.what, error.where or None)
+class TooLargeError(DataError):
+    """A body with more in it than is taken."""
 
 
 class Limits(NamedTuple):
@@ -61,6 +56,17 @@ class Parsed(NamedTuple):
     def __len__(self) -> int:
         return self.x.rows if isinstance(self.x, Rows) else len(self.x.X if isinstance(self.x, Table) else self.x)
 
+    def listed(self) -> list[Any]:
+        """Return the rows as lists, or as dicts where they have names."""
+        x = self.x
+        if isinstance(x, list):
+            return x
+        if isinstance(x, Rows):
+            width = int(x.indices.max(initial=0)) + 1 if x.indices is not None else 0
+            return [row.tolist() for row in x.matrix(width).toarray()]
+        rows: list[Any] = x.X.tolist()
+        return rows if x.names is None else [dict(zip(x.names, row, strict=True)) for row in rows]
+
 
 def parse(
     body: bytes, kind: str, options: dict[str, str], limits: Limits, columns: Columns, *, labeled: bool
@@ -80,11 +86,11 @@ def parse(
         found = _arrow(body, options, limits, labeled)
     else:
         types = ", ".join((JSON, NDJSON, CSV, LIBSVM, ARROW))
-        raise Refused(f"the content type {kind[:100]!r} is not among {types}", "Content-Type", 415)
+        raise MediaTypeError("Content-Type", f"the content type {kind[:100]!r} is not among {types}")
     if len(found) > limits.batch:
-        raise Refused(f"{len(found)} examples in one request, more than {limits.batch}", status=413)
+        raise TooLargeError("", f"{len(found)} examples in one request, more than {limits.batch}")
     if len(found) == 0:
-        raise Refused("no examples")
+        raise DataError("", "no examples")
     return found
 
 
@@ -94,17 +100,17 @@ def parse(
 
 def _json(text: bytes, at: str | None) -> Any:
     def refuse(constant: str) -> None:
-        raise Refused(f"{constant} is not a number of JSON", at)
+        raise DataError(at or "", f"{constant} is not a number of JSON")
 
     try:
         return json.loads(text, parse_constant=refuse)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise Refused(f"not JSON: {error.msg}", where if at is None else f"{at}, column {error.colno}") from None
+        raise DataError(where if at is None else f"{at}, column {error.colno}", f"not JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        if isinstance(error, Refused):
+        if isinstance(error, DataError):
             raise
-        raise Refused(f"not JSON: {str(error)[:200] or 'nested too deeply'}", at) from None
+        raise DataError(at or "", f"not JSON: {str(error)[:200] or 'nested too deeply'}") from None
 
 
 def _examples(found: Any, labeled: bool) -> Parsed:
@@ -115,16 +121,16 @@ def _examples(found: Any, labeled: bool) -> Parsed:
     ids: list[str | None] = []
     for number, each in enumerate(examples, 1):
         if not isinstance(each, dict):
-            raise Refused("an example is an object with x, y and perhaps id", f"example {number}")
+            raise DataError(f"example {number}", "an example is an object with x, y and perhaps id")
         unknown = each.keys() - _FIELDS
         if unknown:
-            raise Refused(f"unknown field {min(unknown)[:40]!r}: an example has x, y and id", f"example {number}")
+            raise DataError(f"example {number}", f"unknown field {min(unknown)[:40]!r}: an example has x, y and id")
         name = each.get("id")
         if name is not None:
             _check_id(name, number)
         x = each.get("x")
         if x is None and not (labeled and name is not None):
-            raise Refused("no x", f"example {number}")
+            raise DataError(f"example {number}", "no x")
         if type(x) is list:
             if not _NUMBERS.issuperset(map(type, x)) or not x:
                 _check_list(x, number)
@@ -144,28 +150,28 @@ _NUMBERS = frozenset((int, float))
 
 def _check_id(name: Any, number: int) -> None:
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST or _lone(name):
-        raise Refused(f"an id is a text of 1 to {LONGEST} characters", f"example {number}, id")
+        raise DataError(f"example {number}, id", f"an id is a text of 1 to {LONGEST} characters")
 
 
 def _check_list(x: list[Any], number: int) -> None:
     if not x:
-        raise Refused("a row without numbers", f"example {number}, x")
+        raise DataError(f"example {number}, x", "a row without numbers")
     for j, value in enumerate(x):
         if type(value) not in (int, float, bool):
-            raise Refused(f"{_shown(value)} is not a number", f"example {number}, x[{j}]")
+            raise DataError(f"example {number}, x[{j}]", f"{_shown(value)} is not a number")
 
 
 def _check_dict(x: Any, number: int) -> None:
     if not isinstance(x, dict):
-        raise Refused("x is a list of numbers, or an object of numbers and words", f"example {number}, x")
+        raise DataError(f"example {number}, x", "x is a list of numbers, or an object of numbers and words")
     for name, value in x.items():
         if not 0 < len(name) <= LONGEST or _lone(name):
-            raise Refused(f"a name has 1 to {LONGEST} characters", f"example {number}, x")
+            raise DataError(f"example {number}, x", f"a name has 1 to {LONGEST} characters")
         if type(value) is str:
             if not 0 < len(value) <= LONGEST or _lone(value):
-                raise Refused(f"a word has 1 to {LONGEST} characters", f"example {number}, x.{name[:40]}")
+                raise DataError(f"example {number}, x.{name[:40]}", f"a word has 1 to {LONGEST} characters")
         elif type(value) not in (int, float, bool):
-            raise Refused(f"{_shown(value)} is neither a number nor a word", f"example {number}, x.{name[:40]}")
+            raise DataError(f"example {number}, x.{name[:40]}", f"{_shown(value)} is neither a number nor a word")
 
 
 def _lone(text: str) -> bool:
@@ -180,17 +186,17 @@ def _shown(value: Any) -> str:
 def check_label(y: Any, at: str) -> Any:
     """Return a label as the learner has it; refuse what is none."""
     if y is None:
-        raise Refused("no label y", at)
+        raise DataError(at or "", "no label y")
     if type(y) is bool:
         return y
     if type(y) is str:
         if not 0 < len(y) <= LONGEST or _lone(y):
-            raise Refused(f"a label has 1 to {LONGEST} characters", f"{at}, y")
+            raise DataError(f"{at}, y", f"a label has 1 to {LONGEST} characters")
         return y
     if type(y) not in (int, float) or not abs(y) < 2**53:
-        raise Refused("a label is a text, a whole number of at most 53 bits, true or false", f"{at}, y")
+        raise DataError(f"{at}, y", "a label is a text, a whole number of at most 53 bits, true or false")
     if y != int(y):
-        raise Refused(f"the label {y} has a fraction: it looks like a measurement", f"{at}, y")
+        raise DataError(f"{at}, y", f"the label {y} has a fraction: it looks like a measurement")
     return int(y)
 
 
@@ -203,13 +209,13 @@ def _libsvm(body: bytes, limits: Limits, labeled: bool) -> Parsed:
         X, y, _, qid, missing, *_ = parse_libsvm(body, base=1, labels=labeled, max_features=limits.features)
     except LineError as error:
         line = body.count(b"\n", 0, error.offset) + 1
-        raise Refused(str(error), f"line {line}") from None
+        raise DataError(f"line {line}", str(error)) from None
     except DataError as error:
-        raise Refused(str(error)) from None
+        raise DataError("", str(error)) from None
     del qid
     if missing or (len(X.data) and not np.abs(X.data).max() <= LARGEST):
         bad = int(np.searchsorted(X.indptr, np.argmin(np.abs(X.data) <= LARGEST), "right"))
-        raise Refused("a number that is missing, or too large", f"example {bad}")
+        raise DataError(f"example {bad}", "a number that is missing, or too large")
     labels = None
     if y is not None:
         labels = y.tolist()
@@ -234,7 +240,7 @@ def _csv(body: bytes, options: dict[str, str], columns: Columns, labeled: bool) 
         table = csv.read_csv(io.BytesIO(body), read_options=read, convert_options=convert)
     except (pa.ArrowException, ValueError) as error:
         row = re.search(r"Row #(\d+)", str(error))
-        raise Refused(f"not CSV: {str(error).splitlines()[0][:200]}", f"line {row[1]}" if row else None) from None
+        raise DataError(f"line {row[1]}" if row else "", f"not CSV: {str(error).splitlines()[0][:200]}") from None
     if not header and labeled and table.num_columns:
         target = table.column_names[-1]
         table = table.set_column(table.num_columns - 1, target, table.column(target).cast(pa.string()))
@@ -251,12 +257,12 @@ def _arrow(body: bytes, options: dict[str, str], limits: Limits, labeled: bool) 
                 batch.validate(full=True)
                 parts.append(batch)
                 if sum(part.nbytes for part in parts) > 4 * limits.body:
-                    raise Refused("the stream is too large", status=413)
+                    raise TooLargeError("", "the stream is too large")
             table = pa.Table.from_batches(parts, stream.schema)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, Refused):
+        if isinstance(error, DataError):
             raise
-        raise Refused(f"not an Arrow stream: {(str(error) or 'empty').splitlines()[0][:200]}") from None
+        raise DataError("", f"not an Arrow stream: {(str(error) or 'empty').splitlines()[0][:200]}") from None
     return _from_table(table, options.get("target", "y"), labeled, numbered=False)
 
 
@@ -268,11 +274,11 @@ def _from_table(table: Any, target: str, labeled: bool, *, numbered: bool) -> Pa
     try:
         names = table.column_names
     except UnicodeDecodeError:
-        raise Refused("a column whose name is not UTF-8") from None
+        raise DataError("", "a column whose name is not UTF-8") from None
     if len(set(names)) < len(names):
-        raise Refused("two columns have the same name")
+        raise DataError("", "two columns have the same name")
     if labeled and target not in names:
-        raise Refused(f"no column is named {target[:40]!r}: the query parameter target names the labels")
+        raise DataError("", f"no column is named {target[:40]!r}: the query parameter target names the labels")
     y = ids = None
     if labeled:
         column, words = table.column(target), pa.types.is_string(table.column(target).type)
@@ -285,7 +291,7 @@ def _from_table(table: Any, target: str, labeled: bool, *, numbered: bool) -> Pa
                 _check_id(each, number)
     own = [name for name in names if name != target and (numbered or name != "id")]
     if not own:
-        raise Refused("no columns of numbers or words")
+        raise DataError("", "no columns of numbers or words")
     numbers: dict[str, Array] = {}
     texts: dict[str, list[Any]] = {}
     for name in own:
@@ -294,17 +300,17 @@ def _from_table(table: Any, target: str, labeled: bool, *, numbered: bool) -> Pa
             column = column.cast(column.type.value_type)
         if column.null_count:
             row = pc.index(column.is_null(), True).as_py()
-            raise Refused("a missing value", f"example {row + 1}, x.{name[:40]}")
+            raise DataError(f"example {row + 1}, x.{name[:40]}", "a missing value")
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             texts[name] = _values(column, name)
         elif pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
             cells = column.to_numpy().astype(np.float64)
             bad = ~(np.abs(cells) <= LARGEST)
             if bad.any():
-                raise Refused("a number that is not finite, or too large", f"example {bad.argmax() + 1}, x.{name[:40]}")
+                raise DataError(f"example {bad.argmax() + 1}, x.{name[:40]}", "a number not finite, or too large")
             numbers[name] = cells
         else:
-            raise Refused(f"column {name[:40]!r} has the type {column.type}: numbers and texts are taken")
+            raise DataError("", f"column {name[:40]!r} has the type {column.type}: numbers and texts are taken")
     if not texts:
         return Parsed(Table(None if numbered else tuple(numbers), np.column_stack(list(numbers.values()))), y, ids)
     columns = [numbers[name].tolist() if name in numbers else texts[name] for name in own]
@@ -319,5 +325,5 @@ def _values(column: Any, name: str) -> list[Any]:
     try:
         found: list[Any] = column.to_pylist()
     except (UnicodeDecodeError, ValueError, OverflowError) as error:
-        raise Refused(f"column {name[:40]!r}: {str(error)[:100]}") from None
+        raise DataError("", f"column {name[:40]!r}: {str(error)[:100]}") from None
     return found

@@ -1,4 +1,4 @@
-"""The library's online learner as a service uses it: predicts, then learns, in the order of the log.
+"""The online learner of a log: predicts, then learns, example by example; and replays of a log.
 
 Rows come in batches of any size, and the result has the bits of one at a time: a batch is cut where a class is seen for
 the first time, and nothing else of how rows come together reaches the weights.
@@ -6,15 +6,22 @@ the first time, and nothing else of how rows come together reaches the weights.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import os
+import sqlite3
+import tempfile
+from contextlib import closing
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linsep.data.arrays import to_rows
-from linsep.data.example_log import Columns, Record, Rows
+from linsep.data.example_log import Columns, Record, Rows, connect, load_classes, load_columns, merged, records
 from linsep.data.labels import class_codes, class_labels, classes_and_codes, labels_of, object_array
+from linsep.data.read import LOG
 from linsep.errors import DataError
 from linsep.learn import driver
 from linsep.learn.passes import Hooks, State, TrainingLog
@@ -23,12 +30,14 @@ from linsep.learn.rules import Foresight
 from linsep.learn.surveys import scores
 from linsep.learn.voting import TRACKERS, Vote
 from linsep.learn.weights import Weights
+from linsep.models.constructors import LEARNERS
 from linsep.models.files import load_plain, save
 from linsep.models.online import Online
 from linsep.models.record import FittedRecord, PartialRun
 from linsep.problem import Array, Floats, Pass, Run, Stop
 
 NOTHING = -1  # predicted, while nothing is known
+START = "start.linsep"  # the model that a log began with, if it began with one
 _ONE_PASS = {"early_stopping": False, "target_margin": None, "max_updates": None, "tol": None, "order": None}
 
 
@@ -37,6 +46,11 @@ class Outcome(NamedTuple):
 
     predicted: Array  # (n,) int32 class numbers of the log, or `NOTHING`
     mistake: Array  # (n,) bool, whether the weights changed
+
+    def codes(self, y: Array) -> Array:
+        """Return one number each: 4 times one more than the class, plus 2 for a wrong one, plus 1 for a mistake."""
+        found: Array = 4 * (self.predicted + 1) + 2 * (self.predicted != y) + self.mistake
+        return found
 
 
 class Predictor:
@@ -278,3 +292,116 @@ def _fitted(rows: Rows, width: int) -> Any:
         data, indices = data[~beyond], indices[~beyond]
         indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
     return Rows(data, indices, indptr).matrix(width)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What a log begins with
+
+
+def plain() -> Online:
+    """Return the learner that is used unless another one is asked for."""
+    found: Online = import_module(LEARNERS["Perceptron"].module).Perceptron(shuffle=False)
+    return found
+
+
+def about_start(model: Online | None, classes: list[Any] | None) -> dict[str, Any]:
+    """Return what a learner begins with, as it is written down."""
+    model = plain() if model is None else model
+    weights, start = model.class_weight, None
+    if hasattr(model, "record_"):
+        with tempfile.TemporaryDirectory() as folder:
+            save(model, path := os.path.join(folder, START))
+            with open(path, "rb") as file:
+                start = hashlib.sha256(file.read()).hexdigest()
+    parameters = {name: value for name, value in model.get_params().items() if name != "class_weight"}
+    about = {"kind": type(model).__name__, "parameters": parameters, "classes": list(classes or ()), "start": start}
+    about["class_weight"] = None if weights is None else [list(pair) for pair in weights.items()]
+    found: dict[str, Any] = json.loads(json.dumps(about))
+    return found
+
+
+def first_learner(folder: str, about: dict[str, Any]) -> Learner:
+    """Return the learner that a log began with."""
+    if about["start"]:
+        return Learner(load_plain(os.path.join(folder, START)), about["classes"])
+    kind = getattr(import_module(LEARNERS[about["kind"]].module), about["kind"])
+    weights = None if about["class_weight"] is None else dict(about["class_weight"])
+    return Learner(kind(**about["parameters"], class_weight=weights), about["classes"])
+
+
+def warm_up(learner: Learner) -> None:
+    """Load, or compile, what learning and predicting take, so that no request waits for it."""
+    rows = Rows(np.eye(2))
+    for form in (rows, rows.sparse()):
+        twin = Learner(type(learner.model)(**learner.model.get_params()))
+        twin.learn(Record(form, 2, np.array([0, 1], np.int32)), ["a", "b"])
+        Predictor(twin).scores(form)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The log alone
+
+
+class Replay(NamedTuple):
+    """What the log alone gives."""
+
+    learner: Learner
+    columns: Columns
+    compared: int | None  # number of the newest snapshot that was compared
+    same: bool  # whether it has the same bits
+    problems: list[str]
+
+
+def replay(folder: str | os.PathLike[str], until: int | None = None, *, check: bool = False) -> Replay:
+    """Make the model from the log alone, and compare it with the newest snapshot on the way.
+
+    With ``check`` every snapshot and every answer is compared, and SQLite examines its file.
+    """
+    problems: list[str] = []
+    with closing(connect(os.path.join(folder, LOG))) as log:
+        about = log.execute("SELECT value FROM settings WHERE key = 'learner'").fetchone()
+        if about is None:
+            raise DataError(str(folder), "nothing has been learned here yet")
+        learner = first_learner(os.fspath(folder), json.loads(about[0]))
+        columns, labels = load_columns(log), load_classes(log)
+        saved = {
+            n: json.loads(text) for n, text in log.execute("SELECT number, counters FROM snapshots ORDER BY number")
+        }
+
+        def load(number: int) -> Learner:
+            return Learner.load(os.path.join(folder, f"snapshot-{number}.linsep"), saved[number], learner.model)
+
+        first = log.execute("SELECT min(first) FROM batches").fetchone()[0]
+        base = 0 if first is None and not saved else (max(saved) if first is None else first - 1)
+        if base:
+            learner = load(base)
+        last = log.execute('SELECT max(first + "count" - 1) FROM batches').fetchone()[0] or base
+        end = last if until is None else until
+        if not base <= end <= last:
+            raise DataError(str(folder), f"the log has examples {base + 1} to {last}, and no example {end}")
+        if check and (found := log.execute("PRAGMA integrity_check").fetchone()[0]) != "ok":
+            problems.append(f"SQLite finds: {found}")
+        marks = sorted(n for n in saved if base < n <= end)
+        compared, same = None, True
+        for mark in [*(marks if check else marks[-1:]), end]:
+            for number, record in merged(records(log, learner.number, mark)):
+                codes = learner.learn(record, labels).codes(record.y)
+                if check:
+                    problems += _compare(log, number, codes)
+            if mark in saved and mark > base and mark != compared:
+                compared, same = mark, learner.same(load(mark))
+                if not same:
+                    problems.append(f"the snapshot of example {mark} is not what the log gives")
+    return Replay(learner, columns, compared, same, problems)
+
+
+def _compare(log: sqlite3.Connection, first: int, codes: Array) -> list[str]:
+    """Say which answers are not those that the log gives; the last ones may not be there yet."""
+    end = first + len(codes)
+    start = log.execute("SELECT max(first) FROM answers WHERE first <= ?", (first,)).fetchone()[0] or first
+    for number, body in log.execute("SELECT first, body FROM answers WHERE first >= ? AND first < ?", (start, end)):
+        given = np.frombuffer(body, np.int32)
+        low, high = max(first, number), min(end, number + len(given))
+        if not np.array_equal(given[low - number : high - number], codes[low - first : high - first]):
+            return [f"the answers to examples {low} to {high - 1} are not those that the log gives"]
+    return []
