@@ -32,9 +32,7 @@ _SMALL = 1 << 15  # bytes of a body that is parsed at once, rather than in anoth
 _PACE, _HEARTBEAT = 0.5, 15.0  # seconds between two events, and between two signs of life
 _LISTENERS = 100  # that may wait for events
 _OPEN = ("/", "/openapi.json", "/v2/health/live", "/v2/health/ready")  # no token is asked for
-_POLICY = (
-    b"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
-)
+_POLICY = b"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"), (b"cache-control", b"no-store"),
     (b"content-security-policy", _POLICY + b"img-src data:; base-uri 'none'; form-action 'none'"),
