@@ -14,6 +14,7 @@ import pytest
 
 import linsep
 from linsep.cli.fit import mixing_facts
+from linsep.serve.service import Service
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -37,6 +38,8 @@ COMMANDS = (
     "generate",
     "explore",
     "compile",
+    "serve",
+    "replay",
 )
 
 
@@ -64,7 +67,7 @@ def test_every_command_has_a_page_with_all_its_options():
     for name in names:
         page = (ROOT / "docs" / "commands" / f"{name}.md").read_text(encoding="utf-8")
         assert f"<!-- options: {name} -->" in page
-        assert "$ linsep" in page or name in ("explore", "compile")
+        assert "$ linsep" in page or name in ("explore", "compile", "serve", "replay")
     assert "`--shuffle`, `--no-shuffle`" in options.table("fit")
     assert "`--header`, `--no-header`" in options.table("score")
     assert "| `--order` `first`, `worst` |" in options.table("fit")
@@ -114,6 +117,8 @@ def test_the_keys_of_json_are_the_documented_ones(tmp_path, monkeypatch):
         "report": f"report {data} --out r.html",
         "convert": f"convert {model} m.onnx",
         "generate": "generate g.csv --n 20 --d 2",
+        "replay": "replay learner",
+        "serve, with a check": "serve --check learner",
     }
     told = documented()
     assert sorted(told) == sorted([*lines, "fit, on a cluster"])
@@ -121,6 +126,7 @@ def test_the_keys_of_json_are_the_documented_ones(tmp_path, monkeypatch):
     assert list(mixing_facts(SimpleNamespace(mixing_=mixed))) == told["fit, on a cluster"]
     monkeypatch.chdir(tmp_path)
     Path("overlap.csv").write_text("x,y\n0,0\n0,1\n1,0\n1,1\n")
+    Service("learner").close()
     with pages._calm():
         for name, line in lines.items():
             out, code = pages._linsep([*line.split(), "--json"])

@@ -38,6 +38,8 @@ COMMANDS = (
     "generate",
     "explore",
     "compile",
+    "serve",
+    "replay",
 )
 BAD_INPUT, INTERNAL, INTERRUPTED, CLOSED_PIPE = 2, 3, 130, 141
 _FORMER = {"separation": "regression"}  # names that still work, and are not listed

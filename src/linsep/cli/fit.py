@@ -79,18 +79,10 @@ class Chosen:
 
     def made(self, parameters: Learning) -> Any:
         """Return the model that is asked for; refuse parameters that it does not have."""
-        kind, name = _KINDS[self.learner]
         given = parameters.given
-        known = {each.name for each in declared(kind.parameters)}
-        for each, value in given.items():
-            if each not in known:
-                option = as_option(Setting(each, False if value is False else ...))
-                raise click.BadParameter(f"{option} does not apply to --learner {self.learner}")
-        if kind.online and given.get("order") not in ("first", "worst"):
+        if self.learner in ONLINE and given.get("order") not in ("first", "worst"):
             given = {"keep": AUTO, **given}
-        if "class_weight" in given:
-            given = {**given, "class_weight": _class_weight(given["class_weight"])}
-        return getattr(import_module(kind.module), name)(**given)
+        return made(self.learner, given)
 
 
 @dataclass(frozen=True)
@@ -127,6 +119,19 @@ class Started(Chosen):
         if getattr(model, "order", None) in ("first", "worst"):
             return f"--order {model.order}"
         return "--sample-weight" if self.sample_weight else "--initial" if self.initial else ""
+
+
+def made(learner: str, given: dict[str, Any]) -> Any:
+    """Return a model by the learner's name on the command line; refuse parameters that it does not have."""
+    kind, name = _KINDS[learner]
+    known = {each.name for each in declared(kind.parameters)}
+    for each, value in given.items():
+        if each not in known:
+            option = as_option(Setting(each, False if value is False else ...))
+            raise click.BadParameter(f"{option} does not apply to --learner {learner}")
+    if "class_weight" in given:
+        given = {**given, "class_weight": _class_weight(given["class_weight"])}
+    return getattr(import_module(kind.module), name)(**given)
 
 
 def _of_all_learners() -> tuple[Declared, ...]:

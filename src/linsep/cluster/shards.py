@@ -172,7 +172,7 @@ def _pieces(file: File, form: str, most: int) -> list[Piece]:
         with opened(file, form) as table:
             batches = 1 if isinstance(table, pa.RecordBatchStreamReader) else table.num_record_batches
         return _even(path, batches, size, most)
-    if form == "npz" or size <= most or _is_compressed(path) or file.encoding is not None:
+    if form in ("npz", "log") or size <= most or _is_compressed(path) or file.encoding is not None:
         return [(path, None, size)]
     edges = [0]
     with open_bytes(path) as text:

@@ -25,7 +25,7 @@ class Options:
         Parameter(
             "File format. [default: by name, then by content]",
             READING,
-            typed=Literal["csv", "jsonl", "libsvm", "parquet", "arrow", "npy", "npz"],
+            typed=Literal["csv", "jsonl", "libsvm", "parquet", "arrow", "npy", "npz", "log"],
         ),
     ]
     target: Annotated[

@@ -25,8 +25,10 @@ _FORMATS = {  # where each is read, loaded when the first file of its kind comes
     "jsonl": ("json_lines", "JsonSource"),
     "npy": ("numpy_files", "NpySource"),
     "npz": ("numpy_files", "NpzSource"),
+    "log": ("example_log", "LogSource"),
 }
 _TABLES = ("csv", "parquet", "arrow", "jsonl")
+LOG = "log.db"  # in the folder of a served learner
 _ENDINGS = {
     "csv": "csv", "tsv": "csv", "tab": "csv",
     "svm": "libsvm", "libsvm": "libsvm", "svmlight": "libsvm",
@@ -83,8 +85,8 @@ def read(
     path : str, path, binary stream, or list of them; frame or list of dicts
         A file, a glob such as ``"part-*.csv"`` (in order of name), ``"-"`` for standard input. Several files are one
         source. Text may be compressed with gzip or zstd. Or a frame: of pandas, polars, Arrow, or any library that
-        exports Arrow's stream.
-    format : {"csv", "jsonl", "libsvm", "parquet", "arrow", "npy", "npz"}, optional
+        exports Arrow's stream. The folder of a served learner is its log.
+    format : {"csv", "jsonl", "libsvm", "parquet", "arrow", "npy", "npz", "log"}, optional
         By default taken from the ending of the name, or else from the content. TSV is ``"csv"``, Feather ``"arrow"``.
     target : str or int, optional
         Column with the labels, by name or number from 0; the last one by default. LIBSVM has its own place for it.
@@ -168,6 +170,8 @@ def read(
     """
     _check(missing, hash_bits, block_bytes, decimal, encoding, comment, skip_rows)
     check_cache(cache)
+    if isinstance(path, str | os.PathLike) and os.path.isfile(os.path.join(path, LOG)):
+        path, format = os.path.join(path, LOG), "log"  # noqa: A001
     path = native(path)
     if is_frame(path) or is_records(path):
         found, form = [_held(path)], "arrow"

@@ -94,6 +94,11 @@ class WeightTracker:
         for kept in self.held():
             kept.grow(places, classes)
 
+    def reorder(self, columns: Array) -> None:
+        """Bring what is kept into another order of the columns."""
+        for kept in self.held():
+            kept.W = kept.W.take(columns, axis=1)
+
     def unscale(self, scaling: Any) -> None:
         """Bring what is kept into the units of the user."""
         for kept in self.held():

@@ -2,7 +2,7 @@
 
 Each loop is written once for dense and sparse rows and for every learner: ``row_operations`` picks the storage of the
 rows by its type, ``rules`` what to do by that of the rule: the loops call only its ``loss``, ``is_mistake``, ``step``,
-``update`` and ``accumulate``.
+``update`` and ``accumulate``, and ``foresee`` where predictions before learning are asked for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from linsep import compiling
 from linsep.learn import row_operations, rules
 from linsep.learn.row_operations import add, dot, dot_and_square, fetch, square
-from linsep.learn.rules import accumulate, average, is_mistake, loss, step, update
+from linsep.learn.rules import accumulate, average, foresee, is_mistake, loss, step, update
 
 # the machine code contains the inlined operations of these files
 _INLINED = (row_operations.__file__, rules.__file__)
@@ -40,6 +40,7 @@ def two_classes(examples, order, rule, W, b, mistakes, losses):
         if t + AHEAD < order.size:
             fetch(rows, order[t + AHEAD])
         i = order[t]
+        foresee(rule, rows, i, t, W, b)
         v = y[i] * (dot(rows, i, W, 0) + b[0])
         if not abs(v) <= LARGEST:
             return t, k
@@ -69,6 +70,7 @@ def argmax(examples, order, rule, W, b, mistakes, losses):
         if t + AHEAD < order.size:
             fetch(rows, order[t + AHEAD])
         i = order[t]
+        foresee(rule, rows, i, t, W, b)
         own, rival, highest = 0.0, 0, -np.inf
         for c in range(b.size):
             s = dot(rows, i, W, c) + b[c]
@@ -102,6 +104,7 @@ def one_vs_rest(examples, order, rule, W, b, mistakes, losses):
         i = order[t]
         if t + AHEAD < order.size:
             fetch(rows, order[t + AHEAD])
+        foresee(rule, rows, i, t, W, b)
         for c in range(b.size):
             sign = 1.0 if c == y[i] else -1.0
             v = sign * (dot(rows, i, W, c) + b[c])

@@ -20,6 +20,7 @@ from linsep.clock import Clock
 from linsep.errors import DataError
 from linsep.learn.averaging import KernelCall, WeightTracker
 from linsep.learn.parameters import Parameters
+from linsep.learn.rules import Foresight
 from linsep.learn.surveys import (
     UNKNOWN,
     Evaluation,
@@ -170,6 +171,7 @@ class Hooks(NamedTuple):
     )
     prover: Callable[[Problem, State], ProofAttempt | None] | None = None  # asked before every pass
     evaluate: bool = True  # whether all rows are visited once more for the survey, if that takes another pass
+    foresight: Foresight | None = None  # where to note what was predicted for each row of a batch before learning
 
     def work_done(self, state: State, visited: int) -> None:
         """Tell of a piece of work."""
@@ -265,6 +267,8 @@ class Passes:
             data = batch.examples if self.parameters.learning_rate == "constant" else self.slowed(batch, part, state)
             mistakes = np.empty(int(min(limit - log.made, len(part) * weights.machines)), dtype=np.uint64)
             rule = tracker.on_call_start(self.rule.bound(weights), weights)
+            if self.hooks.foresight is not None:
+                rule = rule._replace(foresight=self.hooks.foresight)
             visited, k = self.kernel(data, part, rule, weights.W, weights.b, mistakes, loss)
             if visited < len(part) and k < len(mistakes):
                 raise FloatingPointError("a score overflowed to infinity")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 from numba import types
 from numba.extending import overload
 
-from linsep.learn.row_operations import add, column, places, square, value
+from linsep.learn.row_operations import add, column, dot, places, square, value
 from linsep.learn.weights import Kind, Weights
 
 
@@ -26,6 +26,13 @@ class UpdateSums(NamedTuple):
     A: Any  # (C, d)
     a: Any  # (C,)
     visited: float  # visits before this call
+
+
+class Foresight(NamedTuple):
+    """Where to note what was predicted for a row just before it was learned from."""
+
+    codes: Any  # (n,) class number for each row of the batch
+    on_plane: float  # the side predicted for a score of 0
 
 
 class Beside(NamedTuple):
@@ -42,6 +49,7 @@ class Rule:
     margin: float  # up to which ``v`` is a mistake
     offset: float  # 1.0 with offset, 0.0 without
     sums: UpdateSums | None  # for the average of the weights, where it is asked for
+    foresight: Foresight | None  # for the predictions before learning, where they are asked for
     companions: ClassVar[tuple[Kind, ...]] = ()  # arrays that it keeps beside the weights
     textbook: ClassVar[bool] = False  # whether the steps are those of the mistake bound
 
@@ -75,6 +83,7 @@ class _Margin(NamedTuple):
     margin: float
     offset: float
     sums: UpdateSums | None = None
+    foresight: Foresight | None = None
 
 
 class MarginRule(_Margin, Rule):
@@ -118,6 +127,7 @@ class _Misprediction(NamedTuple):
     offset: float
     sums: UpdateSums | None = None
     margin: float = 0.0
+    foresight: Foresight | None = None
 
 
 class MispredictionRule(_Misprediction, Rule):
@@ -138,6 +148,7 @@ class _PassiveAggressive(NamedTuple):
     cap: float  # C for PA-I, else infinity
     soft: float  # 1/(2C) for PA-II, else 0
     sums: UpdateSums | None = None
+    foresight: Foresight | None = None
 
 
 class PassiveAggressiveRule(_PassiveAggressive, Rule):
@@ -157,6 +168,7 @@ class _Arow(NamedTuple):
     variance: Beside | None = None  # of the weights, once the rule is bound to some
     sums: UpdateSums | None = None
     margin: float = 1.0
+    foresight: Foresight | None = None
 
 
 class AROWRule(_Arow, Rule):
@@ -232,7 +244,7 @@ def average(rule: Any, rows: Any, i: int, amount: float, t: int, c: int) -> None
 
 @overload(average, inline="always")
 def _average(rule, rows, i, amount, t, c):
-    if isinstance(rule.types[rule.fields.index("sums")], types.NoneType):
+    if _is_none(rule, "sums"):
 
         def nothing(rule, rows, i, amount, t, c):
             pass
@@ -243,3 +255,85 @@ def _average(rule, rows, i, amount, t, c):
         update(rule, rows, i, amount * (rule.sums.visited + t), rule.sums.A, rule.sums.a, c)
 
     return noted
+
+
+_CALLED: Any = {"fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}  # as the loops of ``kernels`` are
+
+
+def foresee(rule: Any, rows: Any, i: int, t: int, W: Any, b: Any) -> None:
+    """Note what the weights that are returned predict for row ``i`` before visit ``t``: the last ones or their mean."""
+    if rule.foresight is not None:
+        T = _visits(rule, t)
+        best, highest = 0, 0.0
+        for c in range(b.size):
+            s = _score(rule, rows, i, T, W, b, c)
+            if c == 0 or s > highest:
+                best, highest = c, s
+        if b.size == 1:
+            best = 1 if highest > 0.0 or (highest == 0.0 and rule.foresight.on_plane > 0.0) else 0
+        rule.foresight.codes[i] = best
+
+
+def _score(rule: Any, rows: Any, i: int, T: float, W: Any, b: Any, c: int) -> Any:
+    """Return the score of a row under the weights that are returned after T visits."""
+    if rule.sums is None:
+        return dot(rows, i, W, c) + b[c]
+    s = b[c] - rule.sums.a[c] / T
+    for p in places(rows, i):
+        j = column(rows, p)
+        s += value(rows, i, p) * (W[c, j] - rule.sums.A[c, j] / T)
+    return s
+
+
+def _is_none(rule: Any, field: str) -> bool:
+    return isinstance(rule.types[rule.fields.index(field)], types.NoneType)
+
+
+@overload(_score, jit_options=_CALLED)
+def _typed_score(rule, rows, i, T, W, b, c):
+    def last(rule, rows, i, T, W, b, c):
+        return dot(rows, i, W, c) + b[c]
+
+    def mean(rule, rows, i, T, W, b, c):
+        s = b[c] - rule.sums.a[c] / T
+        for p in places(rows, i):
+            j = column(rows, p)
+            s += value(rows, i, p) * (W[c, j] - rule.sums.A[c, j] / T)
+        return s
+
+    return last if _is_none(rule, "sums") else mean
+
+
+@overload(foresee, jit_options=_CALLED)
+def _foresee(rule, rows, i, t, W, b):
+    def nothing(rule, rows, i, t, W, b):
+        pass
+
+    def noted(rule, rows, i, t, W, b):
+        T = _visits(rule, t)
+        best, highest = 0, 0.0
+        for c in range(b.size):
+            s = _score(rule, rows, i, T, W, b, c)
+            if c == 0 or s > highest:
+                best, highest = c, s
+        if b.size == 1:
+            best = 1 if highest > 0.0 or (highest == 0.0 and rule.foresight.on_plane > 0.0) else 0
+        rule.foresight.codes[i] = best
+
+    return nothing if _is_none(rule, "foresight") else noted
+
+
+def _visits(rule: Any, t: int) -> float:
+    """Return how many visits the mean is over, at least 1."""
+    return 1.0 if rule.sums is None else max(1.0, rule.sums.visited + t)
+
+
+@overload(_visits, jit_options=_CALLED)
+def _typed_visits(rule, t):
+    def one(rule, t):
+        return 1.0
+
+    def several(rule, t):
+        return max(1.0, rule.sums.visited + t)
+
+    return one if _is_none(rule, "sums") else several

@@ -55,13 +55,16 @@ class Mistakes:
 
     def matrix(self, d: int) -> Any:
         """Return the rows with mistakes as one matrix, and hold them as one from now on."""
-        if len(self.rows) > 1:
-            if all(isinstance(part, Dense) for part in self.rows):
+        dense = all(isinstance(part, Dense) and part.data.shape[1] == d for part in self.rows)
+        if len(self.rows) > 1 or (not dense and any(isinstance(part, Dense) for part in self.rows)):
+            if dense:
                 self.rows = [Dense(np.concatenate([part.data for part in self.rows]))]
             else:
                 import scipy.sparse as sp
 
                 parts = [sp.csr_array(as_scipy(part, d)) for part in self.rows]
+                for part in parts:
+                    part.resize(part.shape[0], d)  # dense rows, before there were more columns
                 self.rows = [as_rows(sp.vstack(parts, format="csr"))]
         return as_scipy(self.rows[0], d) if self.rows else np.zeros((0, d))
 
@@ -268,6 +271,13 @@ class Vote(WeightTracker):
         if mistakes.rows:
             X, offsets = scaling.undo(mistakes.matrix(_width(mistakes.rows)), mistakes.row_offsets())
             mistakes.rows, mistakes.offsets = [as_rows(X)], [offsets]
+
+    def reorder(self, columns: Array) -> None:
+        """Give the rows their columns in another order."""
+        super().reorder(columns)
+        if self.mistakes.rows:
+            X = self.mistakes.matrix(len(columns))
+            self.mistakes.rows = [as_rows(X[:, columns])]
 
     def grow(self, places: Array, classes: int) -> None:
         """Make room for more classes; while there was one class only, there was nothing to vote on."""

@@ -204,10 +204,10 @@ def _grown(W: Floats, b: Floats, places: Array, classes: int, fill: float, *, si
     """Return arrays with a row for each class, where the old ones take these places."""
     if classes == 2:  # of one class known so far, which was taken as the positive one
         sign = -1.0 if signed and places[0] == 0 else 1.0
-        return sign * W, sign * b
+        return sign * W + 0.0, sign * b + 0.0  # never -0.0: a column that comes later starts from 0, too
     if len(W) == 1:
         signs = np.array([1.0] if len(places) == 1 else [-1.0 if signed else 1.0, 1.0])
-        W, b = signs[:, None] * W, signs * b
+        W, b = signs[:, None] * W + 0.0, signs * b + 0.0
     grown_W, grown_b = np.full((classes, W.shape[1]), fill), np.full(classes, fill)
     grown_W[places], grown_b[places] = W, b
     return grown_W, grown_b

@@ -1,0 +1,316 @@
+"""The HTTP interface of the served learner; ``openapi.json`` describes it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from functools import lru_cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from linsep import __version__
+from linsep.data.bodies import Limits, MediaTypeError, Parsed, TooLargeError, parse
+from linsep.data.example_log import encode
+from linsep.errors import DataError
+from linsep.serve.inference import Inference, respond
+from linsep.serve.service import Refused, Service
+
+_SMALL = 1 << 15  # bytes of a body that is parsed at once, rather than in another thread
+_PACE, _HEARTBEAT = 0.5, 15.0  # seconds between two events, and between two signs of life
+_LISTENERS = 100  # that may wait for events
+_OPEN = ("/", "/openapi.json", "/v2/health/live", "/v2/health/ready")  # no token is asked for
+_POLICY = b"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"), (b"cache-control", b"no-store"),
+    (b"content-security-policy", _POLICY + b"img-src data:; base-uri 'none'; form-action 'none'"),
+]  # fmt: skip
+
+
+class Access(NamedTuple):
+    """Who may ask, how much, and for how long."""
+
+    learn: tuple[str, ...] = ()  # tokens that may do everything; none are asked for if there are none
+    predict: tuple[str, ...] = ()  # tokens that may not teach
+    hosts: frozenset[str] | None = None  # names of this server, None for any
+    requests: int = 1000  # at the same time
+    seconds: float = 30.0  # for one request
+
+    def allows(self, token: str, teaching: bool) -> bool:
+        """Say whether a token allows a request; all comparisons are made, each in constant time."""
+        known = self.learn if teaching else (*self.learn, *self.predict)
+        given = token.encode("utf-8", "surrogateescape")
+        return sum(secrets.compare_digest(given, each.encode()) for each in known) > 0
+
+    def refused(self, headers: Headers, path: str) -> Refused | None:
+        """Say why a request is not let in, if it is not."""
+        host = headers.get("host", "")
+        if self.hosts is not None and not {host, host.rpartition(":")[0]} & self.hosts:  # DNS rebinding
+            return Refused("the host name of this request is not that of this server", "Host", 421)
+        if path in _OPEN or not (self.learn or self.predict):
+            return None
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        allowed = [kind.lower() == "bearer" and self.allows(token.strip(), teaching) for teaching in (True, False)]
+        if allowed[path != "/v1/learn"]:
+            return None
+        what = "this token may not teach" if allowed[1] else "a token is needed: Authorization: Bearer TOKEN"
+        return Refused(what, "Authorization", 403 if allowed[1] else 401)
+
+
+def refusal(error: Exception) -> Response:
+    """Return the answer to a request that is not done."""
+    if isinstance(error, DataError):
+        status = 415 if isinstance(error, MediaTypeError) else 413 if isinstance(error, TooLargeError) else 400
+        error = Refused(error.what, error.where or None, status)
+    assert isinstance(error, Refused)
+    wait = {"Retry-After": "1" if error.status == 429 else "5"} if error.status in (429, 503) else {}
+    closing = {"Connection": "close"} if error.status in (408, 413) else {}
+    return respond({"error": str(error), "at": error.at}, error.status, wait | closing)
+
+
+class Application:
+    """The routes, and what they share; checks every request before, and cuts off those that take too long."""
+
+    def __init__(self, service: Service, name: str = "linsep", access: Access | None = None) -> None:
+        self.service, self.name, self.access = service, name, access or Access()
+        self.listeners = self.active = self.learned = self.predicted = 0
+        self.closing = False
+        self.inference = infer = Inference(service, name)
+        get = {
+            "/v1/stats": self.stats, "/v1/mistakes": self.mistakes, "/v1/model": self.model, "/v1/events": self.events,
+            "/metrics": self.metrics, "/openapi.json": self.openapi, "/": self.page, "/v2": infer.server,
+            "/v2/health/live": infer.live, "/v2/health/ready": infer.ready,
+        }  # fmt: skip
+        post = {"/v1/learn": self.learn, "/v1/predict": self.predict}
+        for model in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
+            get |= {model: infer.about, f"{model}/ready": infer.model_ready}
+            post[f"{model}/infer"] = self.infer
+        routes = [Route(path, route, methods=["GET"]) for path, route in get.items()]
+        routes += [Route(path, route, methods=["POST"]) for path, route in post.items()]
+        kinds = (Refused, DataError, HTTPException, ClientDisconnect, Exception)
+        self.routes: ASGIApp = Starlette(routes=routes, exception_handlers=dict.fromkeys(kinds, _failed))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        begun = False
+
+        async def guarded(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_HEADERS]
+            await send(message)
+
+        refused, seconds = self.access.refused(Headers(scope=scope), scope["path"]), self.access.seconds
+        if refused is None and self.active >= self.access.requests and scope["path"] not in _OPEN:
+            refused = Refused("too many requests at the same time", status=429)
+        if refused is not None:
+            await refusal(refused)(scope, receive, guarded)
+            return
+        self.active += 1
+        try:
+            async with asyncio.timeout(None if scope["path"] == "/v1/events" else seconds):
+                await self.routes(scope, receive, guarded)
+        except TimeoutError:
+            if not begun:
+                what = f"the request took more than {seconds:g} seconds: a retry with its key is safe"
+                await refusal(Refused(what, status=408))(scope, receive, guarded)
+        finally:
+            self.active -= 1
+
+    async def read(self, request: Request, labeled: bool) -> tuple[Parsed, bytes]:
+        """Return the examples of a request, and its body."""
+        body = await read_body(request, self.service.limits)
+        kind, *rest = request.headers.get("content-type", "application/json").split(";")
+        options = {name.strip(): value.strip(' "') for name, _, value in (each.partition("=") for each in rest)}
+        if "target" in request.query_params:
+            options["target"] = request.query_params["target"]
+        given = (body, kind.strip().lower(), options, self.service.limits, self.service.columns)
+        if len(body) <= _SMALL:
+            return parse(*given, labeled=labeled), body
+        return await asyncio.to_thread(parse, *given, labeled=labeled), body
+
+    async def learn(self, request: Request) -> Response:
+        """Learn from examples; answer when they are durable."""
+        parsed, body = await self.read(request, labeled=True)
+        key = request.headers.get("idempotency-key")
+        if key is not None and not 0 < len(key) <= 255:
+            raise Refused("a key has 1 to 255 characters", "Idempotency-Key")
+        self.learned += 1
+        answer = await self.service.submit(parsed, key, body, asyncio.get_running_loop().create_future())
+        return Response(answer.text(self.service.label_texts), media_type="application/json")
+
+    async def predict(self, request: Request) -> Response:
+        """Predict labels with the newest model in memory; rows with ids are kept."""
+        parsed, body = await self.read(request, labeled=False)
+        query, self.predicted = request.query_params, self.predicted + 1
+        wanted = [name for name in ("scores", "distances") if query.get(name, "false").lower() in ("true", "1", "")]
+        if len(body) <= _SMALL:
+            answer = self._predicted(parsed, wanted)
+        else:
+            answer = await asyncio.to_thread(self._predicted, parsed, wanted)
+        if parsed.ids is not None:
+            found = zip(parsed.ids, parsed.listed(), answer["labels"], strict=True)
+            rows = [(name, x, label) for name, x, label in found if name is not None]
+            await self.service.keep(rows, asyncio.get_running_loop().create_future())
+        return respond(answer)
+
+    def _predicted(self, parsed: Parsed, wanted: list[str]) -> dict[str, Any]:
+        predictor = self.service.predictor
+        rows = encode(parsed.x, self.service.columns, None)
+        S = predictor.scores(rows)
+        answer: dict[str, Any] = {"labels": predictor.predict(S), "number": predictor.number}
+        if "scores" in wanted:
+            answer["scores"] = S.tolist()
+            answer["classes"] = [] if predictor.classes is None else predictor.classes.tolist()
+        if "distances" in wanted:
+            known = predictor.classes is not None and predictor.norm > 0
+            answer["distances"] = _finite(predictor.distances(rows).tolist()) if known else None
+        return answer
+
+    async def infer(self, request: Request) -> Response:
+        """Predict by the open inference protocol."""
+        body = await read_body(request, self.service.limits)
+        self.predicted += 1
+        if len(body) <= _SMALL:
+            return self.inference.infer(request, body)
+        return await asyncio.to_thread(self.inference.infer, request, body)
+
+    async def stats(self, _: Request) -> Response:
+        """Say where the learner stands."""
+        return respond(await asyncio.to_thread(self.service.stats))
+
+    async def mistakes(self, request: Request) -> Response:
+        """List mistakes after an example."""
+        numbers = []
+        for name, default in (("after", "0"), ("limit", "100")):
+            text = request.query_params.get(name, default)
+            if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+                raise Refused(f"{name} is a whole number", name)
+            numbers.append(int(text))
+        found = await asyncio.to_thread(self.service.mistakes, numbers[0], min(numbers[1], 10_000))
+        return respond({"mistakes": found})
+
+    async def model(self, _: Request) -> Response:
+        """Return the model as a file."""
+        if self.service.learner.classes is None or self.service.columns.width == 0:
+            raise Refused("nothing has been learned yet", status=404)
+        number, content = await asyncio.to_thread(self._saved)
+        headers = {
+            "Content-Disposition": f'attachment; filename="{self.name}-{number}.linsep"',
+            "X-Number": str(number),
+        }
+        return Response(content, headers=headers, media_type="application/octet-stream")
+
+    def _saved(self) -> tuple[int, bytes]:
+        with tempfile.TemporaryDirectory() as folder:
+            number = self.service.export(path := os.path.join(folder, "model.linsep"))
+            with open(path, "rb") as file:
+                return number, file.read()
+
+    async def events(self, _: Request) -> Response:
+        """Tell how learning goes, as it goes."""
+        if self.listeners >= _LISTENERS:
+            raise Refused("too many listeners", status=429)
+        return StreamingResponse(self._events(), media_type="text/event-stream")
+
+    async def _events(self) -> AsyncIterator[str]:
+        self.listeners += 1
+        try:
+            told, spoken = -1, time.monotonic()
+            while not self.closing:
+                if self.service.learner.number != told:
+                    stats = await asyncio.to_thread(self.service.stats)
+                    told, spoken = stats["examples"], time.monotonic()
+                    stats["recent"] = list(self.service.recent)[-20:]
+                    yield f"id: {told}\nevent: stats\ndata: {json.dumps(stats)}\n\n"
+                elif time.monotonic() - spoken > _HEARTBEAT:
+                    spoken = time.monotonic()
+                    yield ": still here\n\n"
+                await asyncio.sleep(_PACE)
+        finally:
+            self.listeners -= 1
+
+    async def metrics(self, _: Request) -> Response:
+        """Return counters in the text format of Prometheus."""
+        service, learner = self.service, self.service.learner
+        found = (
+            ("examples_total", "Examples learned.", learner.number),
+            ("mistakes_total", "Examples on which the weights changed.", learner.mistakes),
+            ("errors_total", "Examples whose label was predicted wrong before learning.", service.errors),
+            ("classes", "Classes seen.", len(service.labels)),
+            ("features", "Columns of the model.", service.columns.width),
+            ("learn_requests_total", "Requests to learn, since the start.", self.learned),
+            ("predict_requests_total", "Requests to predict, since the start.", self.predicted),
+            ("refused_total", "Requests refused because the queue was full.", service.refused),
+            ("commits_total", "Groups of requests written, since the start.", service.groups),
+            ("waiting", "Examples that wait to be learned.", service.waiting),
+            ("snapshot", "Number of the example of the newest snapshot.", service.snapshot_number),
+            ("start_time_seconds", "When the server started.", service.started),
+        )
+        kinds = {name: "counter" if name.endswith("_total") else "gauge" for name, _, _ in found}
+        lines = [f"# HELP linsep_{n} {about}\n# TYPE linsep_{n} {kinds[n]}\nlinsep_{n} {v}\n" for n, about, v in found]
+        return PlainTextResponse("".join(lines), media_type="text/plain; version=0.0.4")
+
+    async def openapi(self, _: Request) -> Response:
+        """Return the description of this interface."""
+        text = _file("openapi.json").replace("VERSION", __version__).replace("/models/NAME", f"/models/{self.name}")
+        return Response(text, media_type="application/json")
+
+    async def page(self, _: Request) -> Response:
+        """Return the page that shows how learning goes."""
+        return HTMLResponse(_file("page.html").replace("{{name}}", self.name))
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        return respond({"error": error.detail, "at": None}, error.status_code, dict(error.headers or {}))
+    if isinstance(error, Refused | DataError):
+        return refusal(error)
+    gone = isinstance(error, ClientDisconnect)
+    return respond({"error": "the client has gone" if gone else "a bug in linsep", "at": None}, 499 if gone else 500)
+
+
+@lru_cache
+def _file(name: str) -> str:
+    return resources.files("linsep.serve").joinpath(name).read_text(encoding="utf-8")
+
+
+def _finite(value: Any) -> Any:
+    """Return nested lists of numbers with null for what is none."""
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return value if abs(value) < float("inf") else None
+
+
+async def read_body(request: Request, limits: Limits) -> bytes:
+    """Return the body of a request; refuse it as soon as it is too long."""
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Refused("a compressed body is not taken", "Content-Encoding", 415)
+    length = request.headers.get("content-length", "0")
+    size, parts = int(length) if length.isdecimal() else 0, []
+    if size <= limits.body:
+        size = 0
+        async for chunk in request.stream():
+            size += len(chunk)
+            parts.append(chunk)
+            if size > limits.body:
+                break
+    if size > limits.body:
+        raise Refused(f"a body of more than {limits.body} bytes", status=413)
+    return b"".join(parts)

@@ -1,0 +1,239 @@
+"""The open inference protocol, version 2, as KServe, Triton and MLServer have it.
+
+One input of shape (rows, columns) is the rows; several, of one column each, are named columns of numbers and words.
+Tensors may come as binary data after the JSON, as Triton's client sends them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+
+from linsep import __version__
+from linsep.data.example_log import LARGEST, Table, encode
+from linsep.problem import Array
+from linsep.serve.service import Refused, Service
+
+_TYPES = {
+    "BOOL": "?", "UINT8": "<u1", "UINT16": "<u2", "UINT32": "<u4", "UINT64": "<u8", "INT8": "<i1", "INT16": "<i2",
+    "INT32": "<i4", "INT64": "<i8", "FP16": "<f2", "FP32": "<f4", "FP64": "<f8",
+}  # fmt: skip
+_BINARY = "Inference-Header-Content-Length"
+_VERSION = "1"
+
+
+def respond(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return an answer in JSON."""
+    return Response(json.dumps(value), status, headers, "application/json")
+
+
+class Inference:
+    """The routes of the protocol."""
+
+    def __init__(self, service: Service, name: str) -> None:
+        self.service, self.name = service, name
+
+    async def server(self, _: Request) -> Response:
+        """Say what this server is."""
+        return respond({"name": "linsep", "version": __version__, "extensions": ["binary_tensor_data"]})
+
+    async def live(self, _: Request) -> Response:
+        """Say that the server is there."""
+        return respond({"live": True})
+
+    async def ready(self, _: Request) -> Response:
+        """Say whether the server can predict."""
+        return respond({"ready": True})
+
+    async def model_ready(self, request: Request) -> Response:
+        """Say whether a model can predict."""
+        self._check(request)
+        return respond({"name": self.name, "ready": True})
+
+    async def about(self, request: Request) -> Response:
+        """Say what a model takes and gives."""
+        self._check(request)
+        columns, labels = self.service.columns, self.service.labels
+        kinds = {name: "BYTES" if isinstance(c, dict) else "FP64" for name, c in list(columns.names.items())[:1000]}
+        inputs = [_tensor(name, kind, [-1, 1]) for name, kind in kinds.items()]
+        if not inputs:
+            inputs = [_tensor("input", "FP64", [-1, columns.width if columns.dense and columns.width else -1])]
+        scores = [-1] if len(labels) <= 2 else [-1, len(labels)]
+        outputs = [_tensor("label", _datatype(labels), [-1]), _tensor("score", "FP64", scores)]
+        about = {"name": self.name, "versions": [_VERSION], "platform": "linsep", "inputs": inputs, "outputs": outputs}
+        return respond(about)
+
+    def _check(self, request: Request) -> None:
+        if request.path_params["name"] != self.name:
+            raise Refused(f"no model has this name: there is {self.name!r}", "name", 404)
+        if request.path_params.get("version", _VERSION) != _VERSION:
+            raise Refused(f"the model has one version, {_VERSION!r}", "version", 404)
+
+    def infer(self, request: Request, body: bytes) -> Response:
+        """Predict the labels of rows."""
+        self._check(request)
+        header = request.headers.get(_BINARY.lower())
+        if header is not None and not (header.isdecimal() and int(header) <= len(body)):
+            raise Refused("not the length of the JSON in the body", _BINARY)
+        length = len(body) if header is None else int(header)
+        try:
+            asked = json.loads(body[:length])
+        except (ValueError, RecursionError) as error:
+            raise Refused(f"not JSON: {str(error)[:100]}") from None
+        if not isinstance(asked, dict) or not isinstance(asked.get("inputs"), list) or not asked["inputs"]:
+            raise Refused("a request has inputs, a list of tensors", "inputs")
+        tensors = self._tensors(asked["inputs"], memoryview(body)[length:])
+        predictor = self.service.predictor
+        S = predictor.scores(encode(_rows(tensors), self.service.columns, None))
+        labels = predictor.predict(S)
+        if predictor.classes is None:
+            labels, S = [""] * len(labels), np.zeros(len(labels))
+        kind = _datatype(predictor.labels)
+        given = {"label": (kind, [_word(each) for each in labels] if kind == "BYTES" else labels, [len(labels)])}
+        given["score"] = ("FP64", S.ravel().tolist(), list(S.shape))
+        return self._answer(asked, given, predictor.number)
+
+    def _answer(self, asked: dict[str, Any], given: dict[str, Any], number: int) -> Response:
+        """Return the outputs that are asked for, as JSON or binary."""
+        wanted, how = asked.get("outputs"), asked.get("parameters")
+        how = how if isinstance(how, dict) else {}
+        if wanted is None:
+            wanted = [{"name": name, "parameters": {"binary_data": how.get("binary_data_output")}} for name in given]
+        if not isinstance(wanted, list):
+            raise Refused("outputs are a list", "outputs")
+        outputs, tail = [], []
+        for each in wanted:
+            if not isinstance(each, dict) or each.get("name") not in given:
+                raise Refused(f"the outputs are {', '.join(given)}", "outputs")
+            kind, data, shape = given[each["name"]]
+            parameters = each.get("parameters")
+            output = _tensor(each["name"], kind, shape)
+            if isinstance(parameters, dict) and parameters.get("binary_data"):
+                tail.append(_binary(kind, data))
+                output["parameters"] = {"binary_data_size": len(tail[-1])}
+            else:
+                output["data"] = data
+            outputs.append(output)
+        answer: dict[str, Any] = {"model_name": self.name, "model_version": _VERSION, "outputs": outputs}
+        answer["parameters"] = {"number": number}
+        if isinstance(asked.get("id"), str):
+            answer["id"] = asked["id"]
+        head = json.dumps(answer).encode()
+        if not tail:
+            return Response(head, media_type="application/json")
+        return Response(
+            b"".join([head, *tail]), headers={_BINARY: str(len(head))}, media_type="application/octet-stream"
+        )
+
+    def _tensors(self, inputs: list[Any], tail: memoryview) -> dict[str, Any]:
+        """Return the tensors of a request by name, of two dimensions: arrays, or lists of words."""
+        found: dict[str, Any] = {}
+        for place, each in enumerate(inputs):
+            at = f"inputs[{place}]"
+            if not isinstance(each, dict) or not isinstance(each.get("name"), str) or each["name"] in found:
+                raise Refused("a tensor has a name of its own", at)
+            kind, shape, about = each.get("datatype"), each.get("shape"), each.get("parameters")
+            if kind not in _TYPES and kind != "BYTES":
+                raise Refused(f"the data types are {', '.join(_TYPES)} and BYTES", f"{at}.datatype")
+            if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < 2**31 for n in shape):
+                raise Refused("a shape is a list of whole numbers", f"{at}.shape")
+            rows, width = (shape[0], shape[1]) if len(shape) == 2 else (shape[0] if len(shape) == 1 else 0, 1)
+            if len(shape) not in (1, 2) or rows == 0 or width == 0 or rows > self.service.limits.batch:
+                raise Refused("a shape is (rows) or (rows, columns)", f"{at}.shape")
+            size = about.get("binary_data_size") if isinstance(about, dict) else None
+            if size is not None:
+                if type(size) is not int or not 0 <= size <= len(tail):
+                    raise Refused("more binary data than there is", at)
+                data, tail = _from_binary(kind, tail[:size], at), tail[size:]
+            else:
+                data = _flat(each.get("data"))
+                if kind != "BYTES":
+                    data = _numbers(data, at)
+            if len(data) != rows * width:
+                raise Refused(f"{len(data)} values for the shape {shape}", f"{at}.data")
+            if kind == "BYTES":
+                if width != 1 or not all(isinstance(word, str) and 0 < len(word) <= 1024 for word in data):
+                    raise Refused("BYTES are words of 1 to 1024 characters, one a row", f"{at}.data")
+                found[each["name"]] = data
+            else:
+                X = np.asarray(data, np.float64).reshape(rows, width)
+                if not (np.abs(X) <= LARGEST).all():
+                    raise Refused("a number that is not finite, or too large", f"{at}.data")
+                found[each["name"]] = X
+        if len({len(each) for each in found.values()}) > 1:
+            raise Refused("the inputs have different numbers of rows", "inputs")
+        return found
+
+
+def _tensor(name: str, kind: str, shape: list[int]) -> dict[str, Any]:
+    return {"name": name, "datatype": kind, "shape": shape}
+
+
+def _rows(tensors: dict[str, Any]) -> Any:
+    """Return tensors as a table, or as rows with words."""
+    if len(tensors) == 1 and not isinstance(only := next(iter(tensors.values())), list):
+        name = next(iter(tensors))
+        return Table((name,) if only.shape[1] == 1 and name != "input" else None, only)
+    if any(not isinstance(each, list) and each.shape[1] != 1 for each in tensors.values()):
+        raise Refused("several inputs have one column each", "inputs")
+    if not any(isinstance(each, list) for each in tensors.values()):
+        return Table(tuple(tensors), np.hstack(list(tensors.values())))
+    columns = [each if isinstance(each, list) else each[:, 0].tolist() for each in tensors.values()]
+    return [dict(zip(tensors, cells, strict=True)) for cells in zip(*columns, strict=True)]
+
+
+def _flat(data: Any) -> list[Any]:
+    """Return nested lists as one."""
+    if not isinstance(data, list):
+        raise Refused("no data", "inputs")
+    while data and all(isinstance(each, list) for each in data):
+        data = [value for each in data for value in each]
+    return list(data)
+
+
+def _numbers(data: list[Any], at: str) -> Array:
+    if not all(type(value) in (int, float, bool) for value in data):
+        raise Refused("a value that is not a number", f"{at}.data")
+    try:
+        return np.array(data, np.float64)
+    except OverflowError:
+        raise Refused("a number that is too large", f"{at}.data") from None
+
+
+def _from_binary(kind: str, data: memoryview, at: str) -> Any:
+    """Return the values of binary data; words have their length before them."""
+    if kind != "BYTES":
+        width = np.dtype(_TYPES[kind]).itemsize
+        if len(data) % width:
+            raise Refused("binary data of another length", at)
+        return np.frombuffer(data, _TYPES[kind]).astype(np.float64)
+    words, place = [], 0
+    while place < len(data):
+        length = int.from_bytes(data[place : place + 4], "little")
+        word = bytes(data[place + 4 : place + 4 + length])
+        if len(word) < length or place + 4 > len(data):
+            raise Refused("binary data that end within a word", at)
+        words.append(word.decode("utf-8", "replace"))
+        place += 4 + length
+    return words
+
+
+def _binary(kind: str, data: list[Any]) -> bytes:
+    if kind != "BYTES":
+        return np.array(data, _TYPES[kind]).tobytes()
+    words = [word.encode() for word in data]
+    return b"".join(len(word).to_bytes(4, "little") + word for word in words)
+
+
+def _datatype(labels: list[Any]) -> str:
+    """Return the data type of labels."""
+    kinds = {type(label) for label in labels}
+    return "BOOL" if kinds == {bool} else "INT64" if kinds == {int} else "BYTES"
+
+
+def _word(label: Any) -> str:
+    return label if isinstance(label, str) else json.dumps(label)

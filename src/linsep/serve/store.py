@@ -1,0 +1,319 @@
+"""The folder of a served learner on disk: the log, the answers, the rows that wait for a label, the snapshots.
+
+One SQLite file in WAL mode with ``synchronous=FULL`` is the log: what is committed survives a crash of the process and
+of the machine, and what is not leaves no trace. Rows that wait for a label are in a file of their own, so that keeping
+one never waits for learning. A snapshot is a model file and a line in the log; it saves a replay and nothing depends
+on it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linsep.data.example_log import Record, load_classes, load_columns
+from linsep.data.read import LOG
+from linsep.errors import DataError
+from linsep.problem import Array
+
+PENDING, LOCK = "pending.db", "lock"
+_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "journal_size_limit=0", "foreign_keys=0")
+_LOG_TABLES = """
+CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE batches (first INTEGER PRIMARY KEY, "count" INTEGER NOT NULL, time REAL NOT NULL, body BLOB NOT NULL);
+CREATE TABLE answers (first INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE keys (key TEXT PRIMARY KEY, digest BLOB NOT NULL, numbers TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE ids (id TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE classes (id INTEGER PRIMARY KEY, label TEXT NOT NULL);
+CREATE TABLE columns (first INTEGER PRIMARY KEY, "count" INTEGER NOT NULL, position INTEGER, name TEXT, word TEXT);
+CREATE TABLE snapshots (number INTEGER PRIMARY KEY, time REAL NOT NULL, counters TEXT NOT NULL);
+"""
+_PENDING_TABLES = """
+CREATE TABLE IF NOT EXISTS pending (id TEXT PRIMARY KEY, time REAL NOT NULL, x TEXT NOT NULL, label TEXT NOT NULL)
+WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS pending_time ON pending (time);
+"""
+
+
+class Waiting(NamedTuple):
+    """A row that was predicted and waits for its label."""
+
+    x: Any
+    label: Any  # as it was served
+
+
+class Store:
+    """The files of one learner, held by one process at a time."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = os.path.abspath(folder)
+        os.makedirs(self.folder, exist_ok=True)
+        self.notes: list[str] = []
+        self._lock = open(self.path(LOCK), "a")  # noqa: SIM115 - held until the process ends
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise DataError(str(folder), "another linsep serve uses this folder: stop it, or choose another") from None
+        try:
+            self.log = _connect(self.path(LOG))
+            unfinished = torn_tail(self.log, self.path(LOG))
+            self.new = not self.log.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone()
+            if self.new:
+                with self.transaction():
+                    for statement in _LOG_TABLES.split(";"):
+                        self.log.execute(statement)
+                    self.set("format", "1")
+            elif self.get("format") != "1":
+                raise DataError(self.path(LOG), "the log of another version of linsep")
+            self.columns, self.labels = load_columns(self.log), load_classes(self.log)
+            self._pending = _connect(self.path(PENDING))
+            self._pending.executescript(_PENDING_TABLES)
+        except sqlite3.DatabaseError as error:
+            self._lock.close()
+            raise DataError(self.path(LOG), f"not the log of a served learner, or a damaged one: {error}") from None
+        except BaseException:
+            self._lock.close()
+            raise
+        if unfinished:
+            self.notes.append(
+                f"{unfinished} bytes at the end of the log were not committed when the machine or the process went "
+                f"down: the log is cut back to example {self.count}, the last one that was"
+            )
+
+    def path(self, name: str) -> str:
+        """Return the path of a file in the folder."""
+        return os.path.join(self.folder, name)
+
+    def close(self) -> None:
+        """Close all files; the folder is free for another process."""
+        self.log.close()
+        self._pending.close()
+        self._lock.close()
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Write all of what the block writes to the log, or nothing."""
+        return _committed(self.log)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Settings
+
+    def get(self, key: str) -> str | None:
+        """Return a setting."""
+        found = self.log.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
+        return None if found is None else found[0]
+
+    def set(self, key: str, value: str) -> None:
+        """Write a setting."""
+        self.log.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
+
+    # -----------------------------------------------------------------------------------------------------------
+    # The log
+
+    @property
+    def count(self) -> int:
+        """The number of the last example."""
+        query = 'SELECT max(first + "count" - 1) FROM batches UNION SELECT max(number) FROM snapshots'
+        return max(number or 0 for (number,) in self.log.execute(query))
+
+    @property
+    def first(self) -> int:
+        """The number of the first example that the log still has; 1 unless some were dropped."""
+        found = self.log.execute("SELECT min(first) FROM batches").fetchone()[0]
+        return self.count + 1 if found is None else int(found)
+
+    def add(self, first: int, batch: list[Record], labels: list[Any], columns: int) -> None:
+        """Append records, after the labels and columns that were not there before."""
+        known = self.log.execute("SELECT count(*) FROM classes").fetchone()[0]
+        for number, label in enumerate(labels[known:], known):
+            self.log.execute("INSERT INTO classes VALUES (?, ?)", (number, json.dumps(label)))
+        if len(self.columns.entries) > columns:
+            self.log.executemany("INSERT INTO columns VALUES (?, ?, ?, ?, ?)", self.columns.entries[columns:])
+        dense = "1" if self.columns.dense else "0"
+        if self.get("dense") != dense:
+            self.set("dense", dense)
+        now = time.time()
+        for record in batch:
+            self.log.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", (first, len(record.y), now, record.pack()))
+            first += len(record.y)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Answers: an int32 per example, 4 times one more than the predicted class, plus 2 for a wrong label, plus 1 for a
+    # mistake
+
+    def add_answers(self, answers: Iterable[tuple[int, Array]]) -> None:
+        """Keep answers, by the number of their first example."""
+        rows = [(first, codes.astype(np.int32).tobytes()) for first, codes in answers]
+        self.log.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?)", rows)
+
+    def answers(self, first: int, last: int) -> Iterator[tuple[int, Array]]:
+        """Yield the answers that cover some examples, with the number of the first one of each."""
+        start = self.log.execute("SELECT max(first) FROM answers WHERE first <= ?", (first,)).fetchone()[0]
+        query = "SELECT first, body FROM answers WHERE first >= ? AND first <= ? ORDER BY first"
+        for number, body in self.log.execute(query, (first if start is None else start, last)):
+            yield number, np.frombuffer(body, np.int32)
+
+    def answer(self, number: int) -> int:
+        """Return the answer to one example, 0 if it is not there any more."""
+        found = [
+            int(codes[number - first]) for first, codes in self.answers(number, number) if number - first < len(codes)
+        ]
+        return found[-1] if found else 0
+
+    def answered(self) -> int:
+        """Return the number of the last example whose answer is kept."""
+        found = self.log.execute("SELECT first, length(body) / 4 FROM answers ORDER BY first DESC LIMIT 1").fetchone()
+        return 0 if found is None else int(found[0] + found[1] - 1)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # What makes a retry safe
+
+    def find_key(self, key: str) -> tuple[bytes, list[int]] | None:
+        """Return the digest of the request with this key, and the numbers of its examples."""
+        found = self.log.execute("SELECT digest, numbers FROM keys WHERE key = ?", (key,)).fetchone()
+        return None if found is None else (found[0], _numbers(found[1]))
+
+    def add_key(self, key: str, digest: bytes, numbers: list[int]) -> None:
+        """Keep the numbers of the examples of a request."""
+        whole = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        text = f"{numbers[0]}-{numbers[-1]}" if whole else ",".join(map(str, numbers))
+        self.log.execute("INSERT INTO keys VALUES (?, ?, ?)", (key, digest, text))
+
+    def find_id(self, name: str) -> int | None:
+        """Return the number of the example with this id."""
+        found = self.log.execute("SELECT number FROM ids WHERE id = ?", (name,)).fetchone()
+        return None if found is None else int(found[0])
+
+    def add_ids(self, found: Iterable[tuple[str, int]]) -> None:
+        """Keep the numbers of examples with ids."""
+        self.log.executemany("INSERT INTO ids VALUES (?, ?)", found)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Rows that wait for a label; used by one thread of their own, and read by the writing one
+
+    def keep(self, rows: list[tuple[str, Any, Any]], now: float) -> None:
+        """Keep rows with the labels that were predicted for them, durably."""
+        lines = [(name, now, json.dumps(x), json.dumps(label)) for name, x, label in rows]
+        with _committed(self._pending):
+            self._pending.executemany("INSERT OR REPLACE INTO pending VALUES (?, ?, ?, ?)", lines)
+
+    def waiting(self, connection: sqlite3.Connection, name: str) -> Waiting | None:
+        """Return the row that waits under an id."""
+        found = connection.execute("SELECT x, label FROM pending WHERE id = ?", (name,)).fetchone()
+        return None if found is None else Waiting(*map(json.loads, found))
+
+    def forget(self, names: list[str], before: float) -> None:
+        """Drop rows that have their label, or have waited for too long."""
+        with _committed(self._pending):
+            self._pending.executemany("DELETE FROM pending WHERE id = ?", [(name,) for name in names])
+            self._pending.execute("DELETE FROM pending WHERE time < ?", (before,))
+
+    def pending_reader(self) -> sqlite3.Connection:
+        """Return a connection of its own to the rows that wait."""
+        return _connect(self.path(PENDING))
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Snapshots
+
+    def snapshot_path(self, number: int) -> str:
+        """Return the path of the model file of a snapshot."""
+        return self.path(f"snapshot-{number}.linsep")
+
+    def add_snapshot(self, number: int, counters: dict[str, Any]) -> None:
+        """Note a snapshot whose file is on disk."""
+        self.log.execute(
+            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (number, time.time(), json.dumps(counters))
+        )
+
+    def snapshots(self) -> list[tuple[int, dict[str, Any]]]:
+        """Return the snapshots whose files are there, the newest first."""
+        found = self.log.execute("SELECT number, counters FROM snapshots ORDER BY number DESC").fetchall()
+        return [(n, json.loads(counters)) for n, counters in found if os.path.isfile(self.snapshot_path(n))]
+
+    def drop(self, days: float | None) -> None:
+        """Drop snapshots that nothing needs, and examples older than some days.
+
+        Examples are dropped up to a snapshot only, which is then where a replay begins.
+        """
+        found = self.log.execute("SELECT number, time FROM snapshots ORDER BY number").fetchall()
+        if len(found) < 2:
+            return
+        base = self.first - 1
+        if days is not None:
+            cutoff = time.time() - 86400 * days
+            old = self.log.execute('SELECT max(first + "count" - 1) FROM batches WHERE time < ?', (cutoff,)).fetchone()
+            base = max([n for n, _ in found[:-1] if n <= (old[0] or 0)], default=base)
+        needed, last = {base, *(n for n, _ in found[-2:])}, 0.0
+        for number, taken in found:  # one a day may become where a replay begins
+            if days is not None and number > base and taken - last >= 86400:
+                needed.add(number)
+                last = taken
+        gone = [n for n, _ in found if n not in needed]
+        with self.transaction():
+            for number in gone:
+                self.log.execute("DELETE FROM snapshots WHERE number = ?", (number,))
+            for table in ("batches", "answers"):
+                self.log.execute(f"DELETE FROM {table} WHERE first <= ?", (base,))
+            self.log.execute("DELETE FROM ids WHERE number <= ?", (base,))
+            self.log.execute(
+                "DELETE FROM keys WHERE CAST(substr(numbers, max(instr(numbers, '-'), 0) + 1) AS INTEGER) <= ?", (base,)
+            )
+        for number in gone:
+            with suppress(FileNotFoundError):
+                os.remove(self.snapshot_path(number))
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+@contextmanager
+def _committed(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _numbers(text: str) -> list[int]:
+    """Return the numbers that ``3-5`` or ``3,9`` stand for."""
+    if "-" in text:
+        first, last = map(int, text.split("-"))
+        return list(range(first, last + 1))
+    return [int(number) for number in text.split(",") if number]
+
+
+def torn_tail(connection: sqlite3.Connection, path: str) -> int:
+    """Return how many bytes at the end of a log, just opened, are of a transaction that was not committed.
+
+    SQLite leaves them out by itself: frames of its write-ahead log count up to the last one that ends a transaction
+    and has the right salt and checksum (https://www.sqlite.org/walformat.html). Those of an earlier round, which have
+    another salt, are no loss.
+    """
+    try:
+        with open(f"{path}-wal", "rb") as file:
+            _, counted, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            head = file.read(32)
+            size = int.from_bytes(head[8:12], "big") + 24
+            file.seek(32 + max(0, counted) * size)
+            rest = file.read(16)
+            length = file.seek(0, os.SEEK_END)
+    except FileNotFoundError:
+        return 0
+    torn = len(head) < 32 or (len(rest) > 0 and rest[8:16] == head[16 : 16 + len(rest[8:16])])
+    return length - (32 + max(0, counted) * size if len(head) == 32 else 0) if torn else 0
