@@ -49,7 +49,7 @@ _PAIR = re.compile(rb"\d+:[^,;|]+")
 def read(
     path: Any,
     *,
-    format: Literal["csv", "jsonl", "libsvm", "parquet", "arrow", "npy", "npz"] | None = None,  # noqa: A002
+    format: Literal["csv", "jsonl", "libsvm", "parquet", "arrow", "npy", "npz", "log"] | None = None,  # noqa: A002
     target: str | int | None = None,
     positive: Any = None,
     delimiter: str | None = None,
