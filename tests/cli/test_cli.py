@@ -719,3 +719,76 @@ def test_a_terminal_without_unicode_gets_plain_characters(tmp_path):
     assert done.returncode == 1
     assert b"\\u" not in done.stdout  # the table is drawn with other lines, not with escapes
     assert b"| 0   | 2    | a" in done.stdout
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# An ordinary table
+
+
+def ordinary(n=120):
+    """Write a table with an ID, dates, amounts and words, whose labels overlap."""
+    rng = np.random.default_rng(0)
+    amounts = rng.normal(3000, 900, n).round(2)
+    rows = [
+        f"{k},2024-0{1 + k % 9}-1{k % 9},{amount},{'DE' if k % 3 else 'FR'},{'ok' if amount + noise > 2500 else 'late'}"
+        for k, (amount, noise) in enumerate(zip(amounts.tolist(), rng.normal(0, 400, n).tolist(), strict=True), 1)
+    ]
+    Path("orders.csv").write_text("\n".join(["id,day,amount,country,state", *rows]) + "\n")
+
+
+def test_the_defaults_beat_a_guess(run):
+    ordinary()
+    told = json.loads(run("fit", "orders.csv", "--model", "m.linsep", "--json")[1])
+    assert told["scale"] == "standard"
+    assert told["label"] == "state"
+    assert told["training_error"] < 0.5 * told["majority_error"]
+    out = run("fit", "orders.csv", "--model", "m.linsep")[1]
+    assert "label     state (last column), 2 classes" in out
+    assert "always the most frequent class would be wrong on" in out
+    lecture = ["--scale", "none", "--keep", "last", "--max-iter", 20]
+    assert (
+        "Hardly better than always saying the most frequent class. Try --scale standard"
+        in (run("fit", "orders.csv", "--model", "m.linsep", *lecture)[1])
+    )
+
+
+def test_no_interval_for_the_rows_of_the_training(run):
+    ordinary()
+    run("fit", "orders.csv", "--model", "m.linsep", "--quiet")
+    told = facts(run("score", "m.linsep", "orders.csv", "--json"))
+    assert (told["interval"], told["training_files"]) == (None, ["orders.csv"])
+    assert "none: the model learned from orders.csv" in run("score", "m.linsep", "orders.csv")[1]
+    Path("new.csv").write_text("\n".join(Path("orders.csv").read_text().splitlines()[:40]) + "\n")
+    told = facts(run("score", "m.linsep", "new.csv", "--json"))
+    assert told["training_files"] == []
+    assert len(told["interval"]) == 2
+
+
+def test_columns_are_copied_beside_the_labels(run):
+    ordinary(30)
+    run("fit", "orders.csv", "--model", "m.linsep", "--quiet")
+    run(
+        "predict",
+        "m.linsep",
+        "orders.csv",
+        "--keep-column",
+        "id",
+        "--keep-column",
+        "country",
+        "--out",
+        "l.csv",
+        "--quiet",
+    )
+    lines = Path("l.csv").read_text().splitlines()
+    assert lines[0] == "id,country,label"
+    assert [line.split(",")[0] for line in lines[1:]] == [str(k) for k in range(1, 31)]
+    refused(run("predict", "m.linsep", "orders.csv", "--keep-column", "nothing"), "no column is named 'nothing'")
+
+
+def test_a_report_is_about_the_model_that_is_asked_for(run):
+    ordinary(60)
+    how = ["--learner", "arow", "--scale", "unit", "--out", "r.html"]
+    told = json.loads(run("report", "orders.csv", *how, "--json")[1])
+    assert (told["learner"], told["scale"]) == ("AROW", "unit")
+    assert "AROW, weights kept: average, scale: unit" in Path("r.html").read_text()
+    refused(run("report", "orders.csv", "--learner", "max-margin"), "--learner must be")
