@@ -148,7 +148,8 @@ def run() -> Iterator[Row]:
 def batches(folder: Path, texts: list[bytes]) -> Row:
     """Return durable batches beside the command that learns the same text from a file."""
     (folder / "all.svm").write_bytes(b"".join(texts))
-    how = ("--no-shuffle", "--max-iter", "1", "--quiet", "--model", str(folder / "m.linsep"))
+    how = ("--no-shuffle", "--max-iter", "1", "--keep", "last", "--scale", "none", "--quiet")
+    how += ("--model", str(folder / "m.linsep"))
     command = [sys.executable, "-m", "linsep", "fit", str(folder / "all.svm"), *how]
     subprocess.run([*command[:3], "fit", *command[4:]], check=True, env=ENVIRONMENT)  # compiles
     started = time.perf_counter()
