@@ -167,7 +167,7 @@ def serve(
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 65536)) if hard > 0 else soft, hard))
-    sys.setswitchinterval(0.0002)  # the writing thread must not wait long for the one that reads requests
+    sys.setswitchinterval(0.001)  # the writing thread must not wait long for the one that reads requests
     app = Application(service, name, access)
     protocol = type("Patience", (Impatient,), {"patience": patience})
     config = uvicorn.Config(
