@@ -37,7 +37,7 @@ def url(tmp_path_factory):
 
 
 def test_the_smallest_exchange(tmp_path):
-    with running(tmp_path / "learner") as url, httpx.Client(base_url=url) as http:
+    with running(tmp_path / "learner") as url, httpx.Client(base_url=url, timeout=120) as http:
         learned = http.post("/v1/learn", json=[{"x": [1, 0], "y": "a"}, {"x": {"color": "red", "size": 3}, "y": "b"}])
         assert learned.status_code == 200
         assert learned.json()["examples"][0] == {"number": 1, "predicted": None, "mistake": True}
@@ -166,7 +166,7 @@ def test_predictions_while_learning_are_those_of_a_prefix_of_the_log(tmp_path):
         stopped = threading.Event()
 
         def ask():
-            with httpx.Client(base_url=url) as http:
+            with httpx.Client(base_url=url, timeout=120) as http:
                 while not stopped.is_set():
                     found.append(http.post("/v1/predict", json=[{"x": x} for x in probe.tolist()]).json())
 
@@ -325,7 +325,7 @@ def test_no_body_makes_the_server_fail(kind, url):
         good = sink.getvalue().to_pybytes()
 
     places = st.integers(0, len(good))
-    with httpx.Client(base_url=url) as http:
+    with httpx.Client(base_url=url, timeout=120) as http:
 
         @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
         @given(st.lists(st.tuples(places, st.binary(max_size=6)), max_size=4), st.binary(max_size=40))

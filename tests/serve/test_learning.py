@@ -446,7 +446,18 @@ def test_commands(tmp_path, run):
     assert run("replay", tmp_path / "learner", "--until", "51")[0] == 2
     code, out, _ = run("serve", "--check", tmp_path / "learner")
     assert (code, "everything fits together" in out) == (0, True)
-    how = ("--no-shuffle", "--max-iter", "1", "--model", tmp_path / "f.linsep", "--quiet")
+    how = (
+        "--no-shuffle",
+        "--max-iter",
+        "1",
+        "--keep",
+        "last",
+        "--scale",
+        "none",
+        "--model",
+        tmp_path / "f.linsep",
+        "--quiet",
+    )
     assert run("fit", tmp_path / "learner", *how)[0] == 0
     served, fitted = (linsep.load(tmp_path / name) for name in ("m.linsep", "f.linsep"))
     assert np.array_equal(served.coef_, fitted.coef_)

@@ -98,19 +98,22 @@ def parse(
 # JSON
 
 
-def _json(text: bytes, at: str | None) -> Any:
-    def refuse(constant: str) -> None:
-        raise DataError(at or "", f"{constant} is not a number of JSON")
+def _refuse(constant: str) -> None:
+    raise DataError("", f"{constant} is not a number of JSON")
 
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _json(text: bytes, at: str | None) -> Any:
     try:
-        return json.loads(text, parse_constant=refuse)
+        return _DECODER.decode(text.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise DataError(where if at is None else f"{at}, column {error.colno}", f"not JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(at or "", f"not JSON: {str(error)[:200] or 'nested too deeply'}") from None
+        what = error.what if isinstance(error, DataError) else f"not JSON: {str(error)[:200] or 'nested too deeply'}"
+        raise DataError(at or "", what) from None
 
 
 def _examples(found: Any, labeled: bool) -> Parsed:

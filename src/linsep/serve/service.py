@@ -38,6 +38,7 @@ from linsep.serve.store import Store
 WINDOWS = (100, 1000, 10_000)  # last examples over which the running error is told
 _GROUP = 50_000  # examples that are written in one transaction
 _MANY, _OFTEN, _SELDOM = 200_000, 10.0, 300.0  # examples, and seconds, between two snapshots
+_LINGER = 0.002  # seconds to wait for more requests, where several come at a time
 _COPYING = 0.05  # share of the time that may go into copies for readers while requests wait
 _RECENT = 200  # mistakes that are listed
 FULL = "the server cannot write to its disk (perhaps it is full): nothing of this request was learned; try again later"
@@ -218,13 +219,16 @@ class Service:
     # The writing thread
 
     def _write(self) -> None:
-        published, copying = time.monotonic(), 0.0
+        published, copying, linger = time.monotonic(), 0.0, 0.0
         with closing(self.store.pending_reader()) as self._pending:
             while True:
                 with self._wake:
                     while not self._queue and not self._closing:
                         if not self._wake.wait(_OFTEN) and self._due():
                             break
+                if linger:  # others are about to come: one commit for all of them
+                    time.sleep(linger)
+                with self._wake:
                     jobs: list[Job] = []
                     taken = 0
                     while self._queue and (not jobs or taken + len(self._queue[0].parsed) <= _GROUP):
@@ -233,8 +237,10 @@ class Service:
                     self._waiting -= taken
                     if not jobs and self._closing:
                         return
+                began = time.monotonic()
                 with self._learning:
                     done = self._group(jobs) if jobs else []
+                linger = min(_LINGER, (time.monotonic() - began) / 4) if len(jobs) > 1 else 0.0
                 if self.learner.number > self.predictor.number:
                     began = time.monotonic()
                     if not self._queue or copying <= _COPYING * (began - published):
@@ -284,7 +290,7 @@ class Service:
     def _group(self, jobs: list[Job]) -> list[tuple[Job, Any]]:
         """Write, learn and answer some requests."""
         plan, answers = _Plan(self.number), list[tuple[Job, Any]]()
-        columns, dense, classes = len(self.columns.entries), self.columns.dense, len(self.labels)
+        known = len(self.columns.entries), self.columns.dense, len(self.labels)
         try:
             with self.store.transaction():
                 self.store.add_answers(self._fresh)
@@ -298,12 +304,12 @@ class Service:
                         answers.append((job, error))
                 batch = [record for _, record in merged((0, part) for part in plan.parts)]
                 if batch:
-                    self.store.add(plan.first + 1, batch, self.labels, columns)
+                    self.store.add(plan.first + 1, batch, self.labels, known)
                 for key, (digest, numbers) in plan.keys.items():
                     self.store.add_key(key, digest, numbers)
                 self.store.add_ids(plan.ids.items())
         except (sqlite3.Error, OSError):
-            self._cut(columns, dense, classes)
+            self._cut(*known)
             refused = {id(job) for job, _ in answers}
             return answers + [(job, Refused(FULL, status=503)) for job in jobs if id(job) not in refused]
         self._fresh = []
@@ -547,4 +553,4 @@ def _begin(store: Store, model: Online | None, classes: list[Any] | None) -> Non
     with store.transaction():
         store.set("learner", json.dumps(about_start(model, classes)))
         store.columns, store.labels = columns, labels
-        store.add(1, [], labels, 0)
+        store.add(1, [], labels, (0, True, 0))

@@ -130,16 +130,15 @@ class Store:
         found = self.log.execute("SELECT min(first) FROM batches").fetchone()[0]
         return self.count + 1 if found is None else int(found)
 
-    def add(self, first: int, batch: list[Record], labels: list[Any], columns: int) -> None:
-        """Append records, after the labels and columns that were not there before."""
-        known = self.log.execute("SELECT count(*) FROM classes").fetchone()[0]
-        for number, label in enumerate(labels[known:], known):
+    def add(self, first: int, batch: list[Record], labels: list[Any], before: tuple[int, bool, int]) -> None:
+        """Append records, after the columns and labels that were not there before."""
+        columns, dense, classes = before
+        for number, label in enumerate(labels[classes:], classes):
             self.log.execute("INSERT INTO classes VALUES (?, ?)", (number, json.dumps(label)))
         if len(self.columns.entries) > columns:
             self.log.executemany("INSERT INTO columns VALUES (?, ?, ?, ?, ?)", self.columns.entries[columns:])
-        dense = "1" if self.columns.dense else "0"
-        if self.get("dense") != dense:
-            self.set("dense", dense)
+        if self.columns.dense != dense:
+            self.set("dense", str(int(self.columns.dense)))
         now = time.time()
         for record in batch:
             self.log.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", (first, len(record.y), now, record.pack()))
@@ -151,8 +150,8 @@ class Store:
 
     def add_answers(self, answers: Iterable[tuple[int, Array]]) -> None:
         """Keep answers, by the number of their first example."""
-        rows = [(first, codes.astype(np.int32).tobytes()) for first, codes in answers]
-        self.log.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?)", rows)
+        for first, codes in answers:  # every call lets go of the interpreter's lock, and waits to have it again
+            self.log.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (first, codes.astype(np.int32).tobytes()))
 
     def answers(self, first: int, last: int) -> Iterator[tuple[int, Array]]:
         """Yield the answers that cover some examples, with the number of the first one of each."""
@@ -194,7 +193,8 @@ class Store:
 
     def add_ids(self, found: Iterable[tuple[str, int]]) -> None:
         """Keep the numbers of examples with ids."""
-        self.log.executemany("INSERT INTO ids VALUES (?, ?)", found)
+        for each in found:
+            self.log.execute("INSERT INTO ids VALUES (?, ?)", each)
 
     # -----------------------------------------------------------------------------------------------------------
     # Rows that wait for a label; used by one thread of their own, and read by the writing one
