@@ -78,13 +78,18 @@ def test_the_hash_is_that_of_the_numbers():
     for kind in (np.int64, np.uint8, np.float32):
         assert hashed(small.astype(kind), y) == expected
     assert hashed(sp.csr_array(small), y) == expected
-    # beyond 2**53 doubles have gaps: neighbors must differ, and types must not
+    # beyond 2**53 doubles have gaps: neighbors have one name, and the facts are checked with every digit
     large = np.array([[2**60, 7], [250, 1]])
     assert hashed(large, y) == hashed(large.astype(np.uint64), y)
-    assert hashed(large + np.array([[1, 0], [0, 0]]), y) != hashed(large, y)
+    assert hashed(large + np.array([[1, 0], [0, 0]]), y) == hashed(large, y)
+    assert hashed(large + np.array([[256, 0], [0, 0]]), y) != hashed(large, y)
     found = separate(large, y)
     assert verify(to_json(found, large, y), large.astype(np.uint64), y)
-    assert not verify(to_json(found, large, y), large + np.array([[1, 0], [0, 0]]), y)
+    assert verify(to_json(found, large, y), large + np.array([[1, 0], [0, 0]]), y)
+    close, y = np.array([[2**60], [2**60 + 1]]), [0, 1]
+    text = to_json(separate(close, y), close, y)
+    assert verify(text, close, y)
+    assert not verify(text, close + np.array([[1], [0]]), y)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])

@@ -7,9 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrays import numeric
-from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes
-from linsep.data.matrices import as_matrix
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
 
@@ -50,7 +47,7 @@ class Plane(NamedTuple):
 
     def score(self, X: Any) -> Floats:
         """Return ``w·x + b`` of every row of ``X``, an array-like or sparse matrix of shape (n, d)."""
-        X = numeric(as_matrix(X))
+        X = _matrix(X)
         w = np.asarray(self.w, dtype=np.float64)
         if X.shape[1] != len(w):
             raise DataError("", f"X has {X.shape[1]} columns, but the plane has {len(w)} weights")
@@ -68,35 +65,23 @@ class Plane(NamedTuple):
         """Return the point of the plane nearest to each row: ``x - (w·x + b)/‖w‖² w``."""
         if self.norm == 0:
             raise DataError("", "there is no plane to project on: w = 0")
-        X = numeric(as_matrix(X))
+        X = _matrix(X)
         X = X.toarray() if hasattr(X, "toarray") else X
         w = np.asarray(self.w, dtype=np.float64)
         return np.asarray(X - np.outer(self.score(X) / float(w @ w), w))
 
     def errors(self, X: Any, y: Any) -> int:
         """Return how many rows lie on the other side than their label says, or on the plane if that is positive."""
-        signs, scores = self._signs(y, X), self.score(X)
+        signs, scores = _signs(y, X), self.score(X)
         return int(np.count_nonzero((scores > 0) != (signs > 0)))
 
     def loss(self, X: Any, y: Any) -> float:
         """Return the perceptron loss ``Σ max(0, -y (w·x + b))``."""
-        return float(np.maximum(0.0, -self._signs(y, X) * self.score(X)).sum())
+        return float(np.maximum(0.0, -_signs(y, X) * self.score(X)).sum())
 
     def margin(self, X: Any, y: Any) -> float:
         """Return the smallest ``y (w·x + b)/‖w‖``: negative if some row is wrong, NaN where ``w = 0``."""
-        return float((self._signs(y, X) * self.distance(X)).min())
-
-    @staticmethod
-    def _signs(y: Any, X: Any) -> Array:
-        """Return labels as -1 and +1."""
-        labels = class_labels(y)
-        check_same_length(as_matrix(X), labels)
-        if set(labels.tolist()) <= {-1, 1}:
-            return labels.astype(np.int8)
-        classes, _ = classes_and_codes(labels)
-        if len(classes) != 2:
-            raise DataError("", f"a plane has two sides, but there are {len(classes)} labels")
-        return (2 * class_codes(labels, classes) - 1).astype(np.int8)
+        return float((_signs(y, X) * self.distance(X)).min())
 
 
 def weights_from_counts(
@@ -129,9 +114,30 @@ def weights_from_counts(
     >>> weights_from_counts(model.mistake_counts_, X, y).w, model.coef_[0]
     (array([1., 1.]), array([1., 1.]))
     """
-    X, counts = as_matrix(X), np.asarray(counts, dtype=np.float64)
-    factors = eta0 * counts * Plane._signs(y, X)
+    X, counts = _matrix(X), np.asarray(counts, dtype=np.float64)
+    factors = eta0 * counts * _signs(y, X)
     if counts.shape != (X.shape[0],):
         raise DataError("", f"there are {counts.size} counts for {X.shape[0]} rows")
     first = Plane(np.zeros(X.shape[1]), 0.0) if start is None else start
     return Plane(np.asarray(first.w + X.T @ factors), first.b + fit_intercept * float(factors.sum()))
+
+
+def _matrix(X: Any) -> Any:
+    """Return rows as an array of numbers or a CSR matrix."""
+    from linsep.data.matrices import as_matrix  # slow to load, and a plane alone needs none
+
+    return as_matrix(X)
+
+
+def _signs(y: Any, X: Any) -> Array:
+    """Return labels as -1 and +1."""
+    from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes
+
+    labels = class_labels(y)
+    check_same_length(_matrix(X), labels)
+    if set(labels.tolist()) <= {-1, 1}:
+        return labels.astype(np.int8)
+    classes, _ = classes_and_codes(labels)
+    if len(classes) != 2:
+        raise DataError("", f"a plane has two sides, but there are {len(classes)} labels")
+    return (2 * class_codes(labels, classes) - 1).astype(np.int8)
