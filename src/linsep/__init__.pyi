@@ -30,8 +30,8 @@ from linsep.models.from_files import fit_source as fit_source
 from linsep.models.orders import HardOrder as HardOrder
 from linsep.models.orders import hardest_order as hardest_order
 from linsep.models.separation_check import SeparationCheck as SeparationCheck
-from linsep.models.steps import Step as Step
-from linsep.models.steps import steps as steps
+from linsep.models.visit_records import Step as Step
+from linsep.models.visit_records import steps as steps
 from linsep.pages.explorer import explore as explore
 from linsep.pages.reporting import report as report
 from linsep.prove.bounds.audits import Audit as Audit

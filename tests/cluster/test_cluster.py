@@ -850,7 +850,7 @@ def test_a_bad_cell_is_named_and_nothing_is_written(client, folder, capsys):
 def test_bad_wishes(client, folder):
     path = saved(folder, *rows(n=50), "wishes.npy")
     for model, words in (
-        (Perceptron(order="first"), "returns to the first row"),
+        (Perceptron(order="first"), "out of their order"),
         (Perceptron(keep="vote"), "keep must be"),
         (Perceptron(keep="best"), "keep must be"),
     ):

@@ -70,7 +70,7 @@ def test_every_command_has_a_page_with_all_its_options():
         assert "$ linsep" in page or name in ("explore", "compile", "serve", "replay")
     assert "`--shuffle`, `--no-shuffle`" in options.table("fit")
     assert "`--header`, `--no-header`" in options.table("score")
-    assert "| `--order` `first`, `worst` |" in options.table("fit")
+    assert "| `--order` `cyclic`, `shuffled`, `first`, `worst` |" in options.table("fit")
 
 
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)

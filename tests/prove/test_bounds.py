@@ -460,7 +460,7 @@ def test_formulas():
     assert not known.held_out.applies
     assert math.isnan(known.held_out.value)
     assert "needs held-out rows" in repr(known)
-    assert [part.name for part in known] == ["held-out rows", "compression", "margin"]
+    assert [part.name for part in known] == [*BOUNDS]
 
 
 def test_vacuous_is_said():
@@ -594,6 +594,9 @@ WAYS = {
 }
 
 
+BOUNDS = ("held-out rows", "compression", "margin", "VC dimension", "finite class")
+
+
 def _plausible(X, y):
     """1 for the rows that a plane fitted to all of them gets right, else 0."""
     return (np.sign(X @ np.linalg.lstsq(X, y, rcond=None)[0]) == y).astype(float)
@@ -615,7 +618,7 @@ def test_every_bound_covers_whatever_the_training(way, noise):
     rng = np.random.default_rng(7)
     pool, labels, _ = teacher(4000, 2, margin=0.02, offset=0.2, random_state=11)
     labels = np.where(rng.random(len(labels)) < noise, -labels, labels)
-    delta, rounds, missed = 0.2, 60, dict.fromkeys(("held-out rows", "compression", "margin"), 0)
+    delta, rounds, missed = 0.2, 60, dict.fromkeys(BOUNDS, 0)
     for _ in range(rounds):
         train, test = rng.integers(len(pool), size=(2, 120))
         X, y = pool[train], labels[train]
@@ -634,7 +637,7 @@ def test_the_bounds_fail_no_more_often_than_promised():
     pool, labels, _ = teacher(20000, 3, margin=0.01, offset=0.2, random_state=11)
     rng = np.random.default_rng(12)
     delta, rounds = 0.2, 150
-    missed = {"held-out rows": 0, "compression": 0, "margin": 0}
+    missed = dict.fromkeys(BOUNDS, 0)
     for _ in range(rounds):
         train, test = rng.integers(len(pool), size=(2, 120))
         model = Perceptron(shuffle=False).fit(pool[train], labels[train])

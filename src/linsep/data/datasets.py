@@ -17,7 +17,7 @@ def teacher(
     n: int,
     d: int,
     *,
-    margin: float | None = None,
+    margin: float = 0.1,
     radius: float = 1.0,
     offset: bool | float = False,
     flip: float = 0.0,
@@ -74,12 +74,11 @@ def teacher(
         raise ParameterError("kind", kind, "'ball' or 'basis'")
     rng = np.random.default_rng(random_state)
     if kind == "basis":
-        if margin is not None or offset or plane is not None:
+        if margin != 0.1 or offset or plane is not None:
             raise DataError("", "{0} has a plane and a margin of its own: leave out the others", ("kind", "basis"))
         w = np.where(np.arange(d) % 2 == 0, 1.0, -1.0) / math.sqrt(d)
         rows = np.arange(n) % d
         return radius * np.eye(d)[rows], _flipped(np.where(w[rows] > 0, 1, -1), flip, rng), Plane(w, 0.0)
-    margin = 0.1 if margin is None else margin
     if not margin >= 0:
         raise ParameterError("margin", margin, "0 or more")
     if plane is None:

@@ -129,7 +129,6 @@ class PerceptronParameters(Constructor):
     fit_intercept: bool = True
     eta0: float = 1.0
     shuffle: bool = True
-    learning_rate: Literal["constant", "invscaling"] = "constant"
     order: Literal["cyclic", "shuffled", "first", "worst"] | list[int] | None = None
     max_iter: int = 1000
     max_updates: int | None = None
@@ -148,6 +147,7 @@ class PerceptronParameters(Constructor):
     random_state: Any = 0
     verbose: int | bool = 0
     prove: bool = True
+    learning_rate: Literal["constant", "invscaling"] = "constant"
 
 
 @constructor

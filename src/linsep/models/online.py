@@ -31,7 +31,7 @@ from linsep.models.linear import Linear
 from linsep.models.progress import advice_after, progress
 from linsep.models.proving import Prover, refutation_of, saved_proof
 from linsep.models.record import FittedRecord, Recorded
-from linsep.models.steps import Steps, best_plane
+from linsep.models.visit_records import Steps, best_plane
 from linsep.problem import Array, Floats, all_finite
 
 if TYPE_CHECKING:

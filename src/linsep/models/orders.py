@@ -34,6 +34,12 @@ class HardOrder:
         The mistake bound, which no order can exceed.
     tried : int
         Orders that the search has tried.
+
+    Examples
+    --------
+    >>> from linsep import hardest_order
+    >>> hardest_order([[1, 0], [0, -1]], [1, -1], fit_intercept=False, time_limit=0).mistakes
+    2
     """
 
     order: Array

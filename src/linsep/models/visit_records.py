@@ -42,6 +42,13 @@ class Step(NamedTuple):
         The class that the weights moved away from, where more than two are compared; None without a mistake.
     cosine : float
         Cosine of the angle between the weights after it and those of a plane, offsets included; NaN without one.
+
+    Examples
+    --------
+    >>> from linsep import steps
+    >>> first = next(iter(steps([[2, 0], [-1, 1]], ["yes", "no"], shuffle=False)))
+    >>> first.row, first.label, first.mistake, first.w_after
+    (0, 'yes', True, array([2., 0.]))
     """
 
     visit: int
@@ -190,11 +197,11 @@ def steps(X: Any, y: Any, *, plane: Any = "best", **parameters: Any) -> Steps:
     --------
     >>> from linsep import steps
     >>> steps([[2, 0], [-1, 1]], ["yes", "no"], fit_intercept=False, shuffle=False)
-    visit  pass  row  label  score  mistake  w after  b after
-        1     1    0    yes      0      yes  [2. 0.]        0
-        2     1    1     no     -2           [2. 0.]        0
-        3     2    0    yes      4           [2. 0.]        0
-        4     2    1     no     -2           [2. 0.]        0
+    visit  pass  row  label  score  mistake   w after  b after
+        1     1    0    yes      0      yes  [2., 0.]        0
+        2     1    1     no     -2           [2., 0.]        0
+        3     2    0    yes      4           [2., 0.]        0
+        4     2    1     no     -2           [2., 0.]        0
     """
     from linsep.models.estimators import Perceptron  # scikit-learn's checks
 
