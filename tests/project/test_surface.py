@@ -29,7 +29,8 @@ CONTRACT = {
         "fit_intercept": True, "eta0": 1.0, "shuffle": True, "order": None, "max_iter": 1000, "max_updates": None,
         "tol": None, "n_iter_no_change": 5, "early_stopping": False, "validation_fraction": 0.1, "target_margin": None,
         "keep": "last", "update_margin": 0.0, "multi_class": "argmax", "mistake": "violation", "on_plane": -1,
-        "class_weight": None, "warm_start": False, "random_state": 0, "verbose": 0, "prove": True, "learning_rate": "constant",
+        "class_weight": None, "warm_start": False, "random_state": 0, "verbose": 0, "prove": True,
+        "learning_rate": "constant",
     },
     "Perceptron.fit": {
         "X": REQUIRED, "y": REQUIRED, "sample_weight": None, "coef_init": None, "intercept_init": None,
