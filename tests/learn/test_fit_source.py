@@ -390,6 +390,10 @@ def test_the_command_is_killed_and_resumes(tmp_path):
         "0s",
         "--resume",
         "--no-prove",
+        "--keep",
+        "last",
+        "--scale",
+        "none",
     ]
     for renames in (3, 40, -1):
         done = subprocess.run(

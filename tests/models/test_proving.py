@@ -98,8 +98,8 @@ def test_ends_as_the_rows_are(seed, classes, offset, margin, order, mistake):
     assert not (separable and stop == "not_separable")
     if plain.stop_reason_ == "separated":
         assert stop == "separated"
-    elif not separable:
-        assert stop in ("not_separable", "max_iter")
+    elif not separable:  # rows on the plane may be predicted right
+        assert stop in ("not_separable", "max_iter", *["no_mistakes"] * (mistake == "prediction"))
     if stop != "not_separable":
         assert stop == plain.stop_reason_
         assert model.trace_.tolist() == plain.trace_.tolist()
