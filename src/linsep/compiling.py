@@ -6,17 +6,14 @@ disk is full, the code is compiled in every process, and one note says so.
 
 from __future__ import annotations
 
-import io
 import os
-import pickle
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 from numba import njit
-from numba.core import environment, event
-from numba.core.caching import FunctionCache, IndexDataCacheFile, InTreeCacheLocator, UserProvidedCacheLocator
-from numba.core.runtime.nrt import rtsys
+from numba.core import event
+from numba.core.caching import FunctionCache, InTreeCacheLocator, UserProvidedCacheLocator
 
 _SHORT: dict[str, Any] = {"no_cfunc_wrapper": True}  # no wrapper for C, which nobody calls, is compiled
 _watch = event.TimingListener()
@@ -67,57 +64,12 @@ class _Cache(FunctionCache):
             _say_once(f"linsep keeps compiled code in {self.cache_path}: the folder of the package is not writable")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Read compiled code, if it is there.
-
-        Numba would first load all that it takes to compile, which is slower than most of our commands; finished code
-        needs its runtime only. What cannot be read in this way is left to Numba.
-        """
-        plain = self._cache_file
+        """Read compiled code, if it is there."""
         try:
-            rtsys.initialize(target_context)
-            self._cache_file = _File(self.cache_path, self._impl.filename_base, plain._source_stamp)
-            with self._guard_against_spurious_io_errors():
-                return self._load_overload(sig, target_context)
-        except OSError:
+            return super().load_overload(sig, target_context)
+        except (AttributeError, ImportError):  # the index names a class of ours that is gone: begin a new one
+            self._cache_file.flush()
             return None
-        except Exception:
-            self._cache_file = plain
-            try:
-                return super().load_overload(sig, target_context)
-            except (AttributeError, ImportError):  # the index names a class of ours that is gone: begin a new one
-                plain.flush()
-                return None
-        finally:
-            self._cache_file = plain
-
-
-class _File(IndexDataCacheFile):
-    """A file of finished code, read without the modules from which Numba made some of its parts."""
-
-    def _load_data(self, name: str) -> Any:
-        with open(self._data_path(name), "rb") as file:
-            return _Reader(io.BytesIO(file.read())).load()
-
-
-class _Reader(pickle.Unpickler):
-    """The reader of one such file."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        """Return what stands under a name."""
-        if (module, name) == ("numba.core.environment", "_rebuild_env"):
-            return _environment
-        return super().find_class(module, name)
-
-
-def _environment(module: str, constants: list[Any], name: str) -> Any:
-    """Return the constants of a function; the globals of its module, which compiled code never reads, stay away."""
-    known = environment.lookup_environment(name)
-    if known is None:
-        known = environment.Environment({"__name__": module})
-        known.consts[:] = constants
-        known.env_name = name
-        environment.Environment._memo[name] = known
-    return known
 
 
 def _note(reason: str) -> None:

@@ -65,16 +65,16 @@ def test_auto_has_the_bounds_of_the_weights_that_it_returns() -> None:
 )
 def test_columns_of_different_size_are_scaled(table: list[list[float]], uneven: bool) -> None:
     X = np.array(table, dtype=float)
-    assert Ranges.of([(X,)]).uneven == uneven
-    assert Ranges.of([(sp.csr_array(X),)]).uneven == uneven
-    assert Ranges.of([(X[:1],), (X[1:],)]).uneven == uneven
+    assert Ranges.of([(X,)]).uneven() == uneven
+    assert Ranges.of([(sp.csr_array(X),)]).uneven() == uneven
+    assert Ranges.of([(X[:1],), (X[1:],)]).uneven() == uneven
 
 
 def test_values_that_are_not_stored_are_zero() -> None:
     X = sp.csr_array(np.array([[1.0, 0.0], [1.0, 5.0]]))
     found = Ranges.of([(X,)])
     assert (found.low.tolist(), found.stored.tolist()) == ([1, 5], [2, 1])
-    assert not found.uneven
+    assert not found.uneven()
 
 
 def test_scale_auto_is_standard_with_a_note() -> None:
@@ -93,6 +93,23 @@ def test_scale_auto_is_standard_with_a_note() -> None:
     assert plain.mistakes_ == scaled.mistakes_
     near = "a,b,y\n" + "\n".join(f"{a / 1000:.6f},{b:.3f},{y}" for a, b, y in rows)
     assert not hasattr(fit_source(Perceptron(), read(io.BytesIO(near.encode())), scale="auto"), "scaling_")
+
+
+def test_words_of_texts_are_counts_that_stay_as_they_are() -> None:
+    rng = np.random.default_rng(0)
+    words = [" ".join(f"w{j}" for j in rng.zipf(1.5, 12) % 300) for _ in range(200)]
+    texts = "t,y\n" + "\n".join(f"{text},{i % 2}" for i, text in enumerate(words))
+    amounts = "t,amount,y\n" + "\n".join(f"{text},{1000 + i},{i % 2}" for i, text in enumerate(words))
+
+    def fitted(table: str) -> Perceptron:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return fit_source(Perceptron(max_iter=2), read(io.BytesIO(table.encode())), scale="auto")
+
+    assert not hasattr(fitted(texts), "scaling_")  # though a word occurs twelve times in a text
+    scaling = fitted(amounts).scaling_
+    assert scaling["scale"][0] == pytest.approx(np.std(np.arange(200)))
+    assert set(scaling["scale"][1:].tolist()) == {1.0}
 
 
 def test_the_majority_is_counted_among_training_rows() -> None:

@@ -425,29 +425,6 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         fit_source(Perceptron(max_iter=2), read(path), checkpoint=saved, resume=True)
 
 
-def test_a_checkpoint_from_within_other_blocks_is_refused(tmp_path, monkeypatch):
-    """As when another version reads a file in larger pieces: the rows that are done do not end where a block does."""
-    path = write(tmp_path, "csv", *numbers(2, n=800))
-    seen = []
-
-    def stop(*_):
-        seen.append(1)
-        if len(seen) == 4:
-            raise KeyError
-
-    def go(rows, **extra):
-        monkeypatch.setattr("linsep.learn.problems.WINDOW_ROWS", rows)
-        model = Perceptron(max_iter=3)
-        return fit_source(model, read(path, block_bytes=3000), checkpoint=tmp_path / "c", every=0, **extra)
-
-    with pytest.raises(KeyError):
-        go(50, watch=stop)
-    with pytest.raises(ValueError, match="the checkpoint is of a version that read other blocks"):
-        go(70, resume=True)
-    resumed = go(50, resume=True)
-    assert same(resumed, go(50))
-
-
 def test_long_traces_are_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr("linsep.models.from_files.LONGEST_TRACE", 100)
     path = write(tmp_path, "csv", *numbers(2))

@@ -98,6 +98,7 @@ def report(
         return [place._replace(file="") for place in places]
 
     options |= {"dropped": source.dropped, "locate": locate, "learner": learner, "scale": chosen.scale}
+    options["word_counts"] = source.word_counts
     found = study(X, y, fit_intercept=planes.has_offset, **options)
     written = page(found, html.title or os.path.basename(source.files[0].name))
     with replacing(html.out) as file:

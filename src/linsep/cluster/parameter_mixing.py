@@ -208,7 +208,9 @@ class Rounds(Passes):
         classes = settled(classes_among(labels), source.positive, parameters.class_weight)
         factors = class_factors(parameters.class_weight, classes, counted(labels, classes))
         numbers = source.n_numbers if centers(source, parameters, scale) else None
-        self.pool, self.encoder = pool, BatchEncoder(classes, factors, parameters, _scaler(pool, found, scale, numbers))
+        scaler = _scaler(pool, found, scale, numbers)
+        scaler = None if scaler is None else scaler.sparing(source.word_counts)
+        self.pool, self.encoder = pool, BatchEncoder(classes, factors, parameters, scaler)
         allowed = self.encoder.allowed(radius)
         problem = self.encoder.problem((), allowed=allowed)
         super().__init__(problem._replace(held_out=None), parameters, Hooks())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,14 +94,16 @@ class Ranges(NamedTuple):
             found = cls(low, high, _widened(found.stored, d) + _widened(part.stored, d), found.rows + part.rows)
         return found
 
-    @property
-    def uneven(self) -> bool:
-        """Whether the largest number is more than 10 times the range of a feature; of many, of a tenth of them."""
-        gaps = self.stored < self.rows
-        low, high = (
-            np.where(gaps, np.minimum(self.low, 0), self.low),
-            np.where(gaps, np.maximum(self.high, 0), self.high),
-        )
+    def uneven(self, counts: Array | None = None) -> bool:
+        """Say whether the largest number is more than 10 times the range of a feature; of many, of a tenth of them.
+
+        Features that are ``counts`` of words in texts are together one feature that is 0 or 1.
+        """
+        absent = self.stored < self.rows
+        low = np.where(absent, np.minimum(self.low, 0), self.low)
+        high = np.where(absent, np.maximum(self.high, 0), self.high)
+        if counts is not None and len(counts):
+            low, high = np.append(np.delete(low, counts), 0.0), np.append(np.delete(high, counts), 1.0)
         ranges = (high - low)[high > low]
         if len(ranges) == 0:
             return False
@@ -125,7 +127,7 @@ class Scaler:
     kind : {"none", "unit", "standard"}
         ``unit`` divides everything by the radius R, the largest norm of a row. ``standard`` gives each feature mean 0
         and deviation 1; features of sparse rows keep their mean, since taking it off would make them dense, but for
-        the columns of numbers beside words. A feature that never changes is not scaled.
+        the columns of numbers beside words. A feature that never changes is not scaled, nor is a word of a text.
     shift, scale : ndarray of shape (d,)
         ``scale`` has shape (1,) for ``unit``; features beyond the end of ``shift`` are not shifted.
 
@@ -181,6 +183,17 @@ class Scaler:
         constant = variance <= n * 2**-52 * variance + (n * 2**-52 * mean) ** 2
         shift = mean[:0] if numbers is None else mean[:numbers] if sums.sparse else mean
         return cls("standard", shift, np.where(constant, 1.0, np.sqrt(variance)))
+
+    def sparing(self, counts: Array) -> Scaler:
+        """Return a standard scaling that leaves these features alone: counts of words, of which rare ones weigh least.
+
+        By their deviation they would weigh most.
+        """
+        if self.kind != "standard" or len(counts) == 0:
+            return self
+        scale = self.scale.copy()
+        scale[counts] = 1.0
+        return replace(self, scale=scale)
 
     def apply(self, X: Any) -> Any:
         """Return scaled rows, float64; rows wider than those seen keep what is beyond as it is."""

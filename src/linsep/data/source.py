@@ -21,7 +21,7 @@ from linsep.data.labels import join_labels, label, measured, object_array
 from linsep.data.options import GAPS
 from linsep.data.options import Options as Options
 from linsep.data.row_numbers import Dropped
-from linsep.data.schema import Column, Layout, listed
+from linsep.data.schema import TEXT, Column, Layout, listed
 from linsep.errors import DataNote, ReadError
 from linsep.problem import Array
 
@@ -284,6 +284,15 @@ class Source(ABC):
     def n_numbers(self) -> int:
         """How many of the first features are columns of numbers in a table; beside words their rows are sparse."""
         return 0 if self.layout is None else len(self.layout.numbers)
+
+    @property
+    def word_counts(self) -> Array:
+        """The features that count words of texts, as far as they have been seen."""
+        if self.layout is None:
+            return np.empty(0, np.intp)
+        texts = [kind == TEXT for _, kind in self.layout.columns]
+        first = self.layout.first_level
+        return np.array([j for j, (column, _) in enumerate(self.levels, first) if texts[column]], dtype=np.intp)
 
     @property
     def levels(self) -> list[tuple[int, str | None]]:

@@ -122,7 +122,7 @@ class Checkpoint:
             self._compare(parts["about"])
             saved = Saved.from_parts(parts)
             log = saved.state.log
-            begun, allowed = len(log.passes) + (log.blocks > 0), self.about.get("max_iter", math.inf)
+            begun, allowed = len(log.passes) + (log.rows > 0), self.about.get("max_iter", math.inf)
             if begun > allowed:
                 raise RefusedError(f"a checkpoint of another run: it is in pass {begun}, but max_iter is {allowed}")
         return saved

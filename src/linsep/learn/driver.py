@@ -110,7 +110,7 @@ def stopped(problem: Problem, parameters: Parameters, state: State) -> Stop | No
     log, passes = state.log, state.log.passes
     if parameters.max_updates == 0:
         return Stop.MAX_UPDATES
-    if not passes or log.blocks:  # before the first pass, or in the middle of one
+    if not passes or log.rows:  # before the first pass, or in the middle of one
         return None
     if passes[-1].mistakes == 0 and not parameters.listed:
         return Stop.SEPARATED

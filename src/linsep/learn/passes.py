@@ -61,8 +61,7 @@ class TrainingLog:
     longest_trace: float = math.inf  # a trace that would grow beyond this is given up
     made: int = 0  # mistakes
     begun: int = 0  # of them, those made before the present pass
-    blocks: int = 0  # batches done in the present pass
-    rows: int = 0  # and where the last of them ended
+    rows: int = 0  # visited in the present pass: where the last batch ended
     loss: Floats = field(default_factory=lambda: np.zeros(1))  # of the present pass
     seconds: float = 0.0  # spent on the present pass
     spent: Floats | None = None  # mistakes that count against a target margin, by machine, if not all of them do
@@ -86,7 +85,7 @@ class TrainingLog:
         """End the present pass."""
         self.passes.append(Pass(self.made - self.begun, float(self.loss[0]), validation_error, self.seconds))
         self.begun, self.loss, self.seconds = self.made, np.zeros(1), 0.0
-        self.blocks = self.rows = 0
+        self.rows = 0
 
     def searched(self, found: ProofAttempt) -> None:
         """Note a search for a proof after the last pass."""
@@ -111,7 +110,7 @@ class TrainingLog:
     def state(self) -> dict[str, Any]:
         """Return what is to be saved."""
         passes = np.array(self.passes, dtype=np.float64).reshape(-1, len(Pass._fields))
-        numbers = np.array([self.made, self.begun, self.blocks, self.visits, self.rows, *self.settled])
+        numbers = np.array([self.made, self.begun, self.visits, self.rows, *self.settled])
         state = {"passes": passes, "trace": self._joined(), "numbers": numbers, "loss": self.loss}
         return state | {"seconds": float(self.seconds), "spent": self.spent}
 
@@ -120,20 +119,18 @@ class TrainingLog:
         """Return the log that was saved; refuse one for another number of machines."""
         passes, trace, numbers, loss, spent = (state[key] for key in ("passes", "trace", "numbers", "loss", "spent"))
         entries = Pass.from_table(passes)
-        right = trace.ndim == 1 and trace.dtype in (np.uint32, np.uint64) and numbers.ndim == 1 and len(numbers) >= 3
+        right = trace.ndim == 1 and trace.dtype in (np.uint32, np.uint64) and numbers.ndim == 1 and len(numbers) >= 4
         right = right and numbers.dtype.kind == "i" and bool((numbers >= 0).all())
         right = right and loss.shape == (1,) and loss.dtype == np.float64 and type(state["seconds"]) is float
         if spent is not None:
             right = right and spent.shape == (machines,) and spent.dtype == np.float64 and bool((spent >= 0).all())
         if not right:
             raise ValueError("the record of its run")
-        listed: list[int] = numbers.tolist()
-        made, begun, blocks, visits, rows, *settled = listed + [0] * (5 - len(listed))
+        made, begun, visits, rows, *settled = numbers.tolist()
         if sum(entry.mistakes for entry in entries) != begun or made < begun or len(trace) not in (0, made):
             raise ValueError("the mistakes of its run")
-        log = cls(entries, [trace] if len(trace) else [], made=made, begun=begun, blocks=blocks, loss=loss)
-        log.seconds, log.spent, log.settled, log.rows = state["seconds"], spent, tuple(settled), rows
-        log.visits = visits
+        log = cls(entries, [trace] if len(trace) else [], made=made, begun=begun, rows=rows, visits=visits, loss=loss)
+        log.seconds, log.spent, log.settled = state["seconds"], spent, tuple(settled)
         return log
 
 
@@ -208,13 +205,13 @@ class Passes:
         log = state.log
         started, spent = time.perf_counter(), log.seconds
         # in a clean pass the weights that are returned are there already: no other visit is needed
-        self._clean = [] if log.passes and log.blocks == 0 and state.tracker.last_if_clean else None
+        self._clean = [] if log.passes and log.rows == 0 and state.tracker.last_if_clean else None
         limit, visited, rows = self._limit(log), 0, 0
         for number, batch in enumerate(self.problem.batches):
             rows = batch.first_row + len(batch.examples.y)
             if self.held is not None:
                 self.held.add(batch)
-            if rows <= log.rows if log.rows else number < log.blocks:  # version 0.1.0 counted blocks
+            if rows <= log.rows:
                 continue
             if batch.first_row < log.rows:
                 batch = self._rest(batch, log.rows - batch.first_row)
@@ -222,7 +219,7 @@ class Passes:
             for part in self._visit(batch, number, state, limit):
                 visited += part.visited
                 self.hooks.work_done(state, visited)
-            log.blocks, log.rows = number + 1, rows
+            log.rows = rows
             log.seconds = spent + time.perf_counter() - started
             if log.made >= limit:
                 break
@@ -243,8 +240,6 @@ class Passes:
 
     def _rest(self, batch: Batch, done: int) -> Batch:
         """Return a batch without the rows that an interrupted run has visited: kept rows come in larger batches."""
-        if self.parameters.shuffled:
-            raise DataError("", "the checkpoint is of a version that read other blocks: start the run again")
         rest, (rows, y, step) = slice(done, None), batch.examples
         examples = Examples(take(rows, rest), y[rest], step[rest])
         return Batch(batch.first_row + done, examples, batch.n_features, take(batch.rows, rest))

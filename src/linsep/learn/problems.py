@@ -243,7 +243,7 @@ def known_problem(source: Source, encoder: BatchEncoder, allowed: float) -> Prob
 
 def automatic_scale(source: Source, ranges: Ranges) -> str:
     """Return how rows with these ranges are to be scaled; a note says so if they are."""
-    if not ranges.uneven:
+    if not ranges.uneven(source.word_counts):
         return "none"
     what = "the sizes of the columns differ by a factor of more than 10, so linsep scales them while it learns"
     source.note(source.files[0].name, f"{what} ({{0}} does not)", ("scale", "none"))
@@ -252,7 +252,8 @@ def automatic_scale(source: Source, ranges: Ranges) -> str:
 
 def scaler_of(source: Source, parameters: Parameters, scale: str) -> Scaler:
     """Return how to scale the rows of a source; they are read for it."""
-    return Scaler.fit(source, scale, numbers=source.n_numbers, center=centers(source, parameters, scale))
+    found = Scaler.fit(source, scale, numbers=source.n_numbers, center=centers(source, parameters, scale))
+    return found.sparing(source.word_counts)
 
 
 def centers(source: Source, parameters: Parameters, scale: str) -> bool:

@@ -47,8 +47,6 @@ class AROW(AROWParameters, Online):
     (array([[0.667, 0.667]]), array([[0.333, 0.333]]))
     """
 
-    prove = False  # it is meant for data that no plane separates
-
     def _rule(self) -> Rule:
         """Return when an example changes the weights, and by how much."""
         return AROWRule(float(self.r), float(self.fit_intercept))

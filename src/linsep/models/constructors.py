@@ -7,7 +7,7 @@ all made from here. The module is light, so that help on the command line is, to
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import wraps
 from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform
 
@@ -34,13 +34,13 @@ _ELSEWHERE = {
 def constructor(kind: type[Class]) -> type[Class]:
     """Give a class the constructor that its fields describe; others than these are refused with advice."""
     made = dataclass(eq=False, repr=False, kw_only=True)(kind)
-    init = made.__init__
+    init, known = made.__init__, {each.name for each in fields(made)}  # type: ignore[arg-type]
 
     @wraps(init)
     def checked(self: Class, *values: Any, **named: Any) -> None:
-        for name in named:
-            if name in _ELSEWHERE:
-                raise TypeError(f"{type(self).__name__} has no parameter {name}: {_ELSEWHERE[name]}")
+        for name in named.keys() - known:
+            advice = f": {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+            raise TypeError(f"{type(self).__name__} has no parameter {name}{advice}")
         init(self, *values, **named)
 
     made.__init__ = checked  # type: ignore[method-assign, assignment]
@@ -123,77 +123,54 @@ class Constructor:
 
 
 @constructor
-class PerceptronParameters(Constructor):
-    """Those of `Perceptron`."""
+class OnlineParameters(Constructor):
+    """Those that all online classifiers have."""
 
     fit_intercept: bool = True
-    eta0: float = 1.0
     shuffle: bool = True
-    order: Literal["cyclic", "shuffled", "first", "worst"] | list[int] | None = None
     max_iter: int = 1000
     max_updates: int | None = None
     tol: float | None = None
     n_iter_no_change: int = 5
     early_stopping: bool = False
     validation_fraction: float = 0.1
-    target_margin: float | None = None
-    keep: Literal["last", "best", "average", "vote", "auto"] = "last"
-    update_margin: float = 0.0
+    keep: Literal["last", "best", "average", "auto"] = "last"
     multi_class: Literal["argmax", "ovr"] = "argmax"
-    mistake: Literal["violation", "strict", "prediction"] = "violation"
     on_plane: Literal[-1, 1] = -1
     class_weight: Any = None
     warm_start: bool = False
     random_state: Any = 0
     verbose: int | bool = 0
+
+
+@constructor
+class PerceptronParameters(OnlineParameters):
+    """Those of `Perceptron`."""
+
+    eta0: float = 1.0
+    order: Literal["cyclic", "shuffled", "first", "worst"] | list[int] | None = None
+    target_margin: float | None = None
+    keep: Literal["last", "best", "average", "vote", "auto"] = "last"  # type: ignore[assignment]
+    update_margin: float = 0.0
+    mistake: Literal["violation", "strict", "prediction"] = "violation"
     prove: bool = True
     learning_rate: Literal["constant", "invscaling"] = "constant"
 
 
 @constructor
-class PassiveAggressiveParameters(Constructor):
+class PassiveAggressiveParameters(OnlineParameters):
     """Those of `PassiveAggressive`."""
 
     variant: Literal["pa", "pa1", "pa2"] = "pa1"
     C: float = 1.0
-    fit_intercept: bool = True
-    shuffle: bool = True
-    max_iter: int = 1000
-    max_updates: int | None = None
-    tol: float | None = None
-    n_iter_no_change: int = 5
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    keep: Literal["last", "best", "average", "auto"] = "last"
-    multi_class: Literal["argmax", "ovr"] = "argmax"
-    on_plane: Literal[-1, 1] = -1
-    class_weight: Any = None
-    warm_start: bool = False
-    random_state: Any = 0
-    verbose: int | bool = 0
     prove: bool = True
 
 
 @constructor
-class AROWParameters(Constructor):
+class AROWParameters(OnlineParameters):
     """Those of `AROW`."""
 
     r: float = 1.0
-    fit_intercept: bool = True
-    shuffle: bool = True
-    max_iter: int = 1000
-    max_updates: int | None = None
-    tol: float | None = None
-    n_iter_no_change: int = 5
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    keep: Literal["last", "best", "average", "auto"] = "last"
-    multi_class: Literal["argmax", "ovr"] = "argmax"
-    on_plane: Literal[-1, 1] = -1
-    class_weight: Any = None
-    warm_start: bool = False
-    random_state: Any = 0
-    verbose: int | bool = 0
 
 
 @dataclass(eq=False, repr=False)

@@ -60,10 +60,10 @@ def fit_source(
         The return value of `read`.
     scale : {"none", "unit", "standard", "auto"}
         Train on the rows divided by the largest norm, or with mean and deviation of every column taken out (columns of
-        words, and those of LIBSVM text, keep their mean; without an offset all do). ``"auto"`` is ``"standard"``, with
-        a note, if the largest number is more than 10 times the range of some column (of more than 10 columns: of a
-        tenth of them), otherwise ``"none"``; so it is with ``target_margin``, and where the files are read only once.
-        Weights, radius and margin are returned in the units of the file.
+        words, and those of LIBSVM text, keep their mean; without an offset all do; words of texts stay as they are).
+        ``"auto"`` is ``"standard"``, with a note, if the largest number is more than 10 times the range of some column
+        (of more than 10 columns: of a tenth of them), otherwise ``"none"``; so it is with ``target_margin``, and where
+        the files are read only once. Weights, radius and margin are returned in the units of the file.
     checkpoint : path, optional
         File to save progress to, every ``every`` seconds and at the end, so that an interrupted run can resume.
     every : float

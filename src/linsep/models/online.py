@@ -26,6 +26,7 @@ from linsep.learn.serialization import must
 from linsep.learn.visits import Visit, visits
 from linsep.learn.voting import Vote, new_tracker
 from linsep.learn.weights import Companion, Weights, norm
+from linsep.models.constructors import OnlineParameters
 from linsep.models.learner import Field, Learner, takes_records
 from linsep.models.linear import Linear
 from linsep.models.progress import advice_after, progress
@@ -40,25 +41,11 @@ if TYPE_CHECKING:
 _OF_A_RUN = tuple(name for name in Parameters._fields if name not in ("rule", "seed", "once"))
 
 
-class Online(Recorded, Linear, ABC):
+class Online(Recorded, Linear, OnlineParameters, ABC):
     """What the online classifiers share; a kind of them says how to train by its ``_rule``."""
 
-    fit_intercept: bool
-    shuffle: bool
-    max_iter: int
-    max_updates: int | None
-    tol: float | None
-    n_iter_no_change: int
-    early_stopping: bool
-    validation_fraction: float
-    keep: Any
-    multi_class: Any
-    class_weight: Any
-    warm_start: bool
     scaling_: dict[str, Any]  # how rows were scaled in training, if they were
     mixing_: dict[str, Any]  # how shards were mixed, on a cluster
-    verbose: int
-    prove: bool
     radius_: float
     training_errors_: int
     training_rows_: int
@@ -74,6 +61,7 @@ class Online(Recorded, Linear, ABC):
         "mixing_": Field(dict, optional=True),
     }
     # of the perceptron alone
+    prove: bool = False
     eta0: float = 1.0
     order: Any = None
     learning_rate: Any = "constant"
@@ -160,7 +148,7 @@ class Online(Recorded, Linear, ABC):
 
         return Steps(again, X, y, classes, len(classes) > 2 and self.multi_class != "ovr", known)
 
-    def fit_scaled(self, X: Any, y: Any, scale: str = "auto") -> Self:
+    def fit_scaled(self, X: Any, y: Any, scale: str = "auto", word_counts: Any = ()) -> Self:
         """Train on rows that are scaled while it learns, as `fit_source` does; the model is of rows as they are.
 
         Parameters
@@ -168,19 +156,22 @@ class Online(Recorded, Linear, ABC):
         X : array-like or sparse matrix of shape (n, d)
         y : array-like of shape (n,)
         scale : {"none", "unit", "standard", "auto"}, default="auto"
+        word_counts : array-like of int, default=()
+            The columns that count words of texts, which "standard" leaves as they are.
 
         Returns
         -------
         self : the classifier
         """
         self._check_parameters()
+        counts = np.asarray(word_counts, dtype=np.intp)
         X, y = self._rows_and_labels(X, y, reset=True)
         X = X.astype(np.float64) if is_sparse(X) else np.ascontiguousarray(X, dtype=np.float64)
         classes, y = at_least_two_classes(y)
         if scale == "auto":
-            fixed = self.target_margin is not None or not Ranges.of([(X,)]).uneven
+            fixed = self.target_margin is not None or not Ranges.of([(X,)]).uneven(counts)
             scale = "none" if fixed else "standard"
-        scaler = Scaler.fit([(X,)], scale, center=self.fit_intercept)
+        scaler = Scaler.fit([(X,)], scale, center=self.fit_intercept).sparing(counts)
         start = State.begin(Weights.zero(_machines(classes), X.shape[1]), self._new_tracker())
         self.adopt(self._train(X, y, classes, None, self._parameters(self._draw_seed()), start, scaler))
         self._advise(advice_after(self))

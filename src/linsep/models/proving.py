@@ -65,9 +65,7 @@ class Prover:
     def __call__(self, problem: Problem, state: State) -> ProofAttempt | None:
         """Look for a proof if it is time to."""
         log = state.log
-        if (
-            log.separable or log.blocks or not due(_mistakes(problem, log))
-        ):  # a run resumed within a pass searched before it
+        if log.separable or log.rows or not due(_mistakes(problem, log)):  # a run resumed in a pass searched before it
             return None
         from linsep.prove.verdicts.refuting import Asked, Search
 

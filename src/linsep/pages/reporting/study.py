@@ -105,6 +105,7 @@ class Options:
     random_state: int = 0
     learner: Online | None = None
     scale: str = "auto"
+    word_counts: Any = ()  # features that count words of texts
     reading: dict[str, Any] | None = None
     values: str = "binary"
     dropped: Dropped = field(default_factory=Dropped)
@@ -174,11 +175,11 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     return found
 
 
-def _fitted(model: Learner, X: Any, y: Any, scale: str = "none") -> Learner:
+def _fitted(model: Learner, X: Any, y: Any, scale: str = "none", word_counts: Any = ()) -> Learner:
     """Fit without a warning: the report says how the run ended."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(X, y) if scale == "none" else model.fit_scaled(X, y, scale)
+        return model.fit(X, y) if scale == "none" else model.fit_scaled(X, y, scale, word_counts)
 
 
 def _names(given: Any) -> Callable[[int], str]:
@@ -272,5 +273,5 @@ def _study_new_rows(found: Study, codes: Array, options: Options) -> None:
         if found.verdict.kind not in (SEPARABLE, UNKNOWN):
             learner.max_iter = min(100, passes)
     learner.max_iter = min(learner.max_iter, passes)
-    found.trained = _fitted(learner, X, y, options.scale)
+    found.trained = _fitted(learner, X, y, options.scale, options.word_counts)
     found.unseen = generalization(found.trained, X, y, delta=found.delta, X_test=X_test, y_test=y_test)
