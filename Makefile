@@ -1,7 +1,7 @@
 # make demo      install everything and show what linsep does
 # make test      install everything; run lint, types, import rules and the tests
 # make quick     the tests of learning and verdicts: less than a minute
-# make slow      the tests that take long: killed processes, fuzzed files, the pages in a browser at every size
+# make slow      the tests that take long: killed processes, fuzzed files, all examples of properties, every page in a browser
 # make lowest    the quick tests with the oldest versions of the libraries that linsep allows
 # make docs      build the pages into build/docs; a warning is an error
 # make pages     update the tables and outputs of the pages and notebooks from the code
@@ -18,7 +18,7 @@ BENCH ?= all
 QUICK := tests/learn/test_bits.py tests/learn/test_kernels.py tests/models/test_perceptron.py tests/prove/test_reducing.py \
 	tests/prove/test_fast_check.py tests/prove/test_margin.py
 # nothing of the caller's Python set-up may leak in
-unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -62,7 +62,7 @@ quick: .venv/dev
 	$(BIN)/python -m pytest -n 2 -m 'not slow' $(QUICK)
 
 slow: .venv/dev
-	$(BIN)/python -m pytest -n 2 -m slow
+	LINSEP_EXAMPLES=full $(BIN)/python -m pytest -n 2 -m 'slow or examples'
 
 # direct dependencies as old as pyproject.toml allows, the tools of the tests as they are
 lowest:

@@ -14,22 +14,30 @@ from hypothesis import settings
 from linsep.cli import main
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+FULL = os.environ.get("LINSEP_EXAMPLES") == "full"  # as `make slow` says
 
 matplotlib.use("Agg")
-settings.register_profile("linsep", deadline=None, max_examples=40, derandomize=True)
+_init = settings.__init__
+
+
+def _examples(self, parent=None, *, max_examples=40, **others):
+    """Try all examples of a property in the slow tests, a third of them in others, five without compiled loops."""
+    _init(self, parent, max_examples=max_examples if FULL else max(5, max_examples // 3 * COMPILED), **others)
+
+
+settings.__init__ = _examples
+settings.register_profile("linsep", deadline=None, derandomize=True)
 settings.load_profile("linsep")
 
+
+def pytest_collection_modifyitems(items):
+    """Mark the tests of properties, which `make slow` runs again with all of their examples."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("examples")
+
+
 if not COMPILED:
-    # Kernels are a hundred times slower and are run to see which lines are reached: a few examples will do.
-    _init = settings.__init__
-
-    def _fewer(self, parent=None, *, max_examples=5, **others):
-        _init(self, parent, max_examples=min(5, max_examples), **others)
-
-    settings.__init__ = _fewer
-    settings.register_profile("linsep", deadline=None, max_examples=5, derandomize=True)
-    settings.load_profile("linsep")
-
     # Hashes and parsers wrap around in 64 bits, filters of exact signs meet infinities: NumPy warns of both and
     # compiled code does not. A thread does not inherit the setting.
     np.seterr(all="ignore")

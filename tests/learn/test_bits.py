@@ -92,8 +92,10 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.slow)])  # each compiles the loops again
+@pytest.mark.parametrize(
+    "kind", [k if k in ("fortran", "float32", "csr matrix") else pytest.param(k, marks=pytest.mark.slow) for k in KINDS]
+)
 def test_every_kind_of_array_gives_the_same_bits(kind, classes):
     X, y = whole(classes=classes, noise=0.1, seed=1)
     for parameters in ({}, {"shuffle": False}, {"keep": "average"}):

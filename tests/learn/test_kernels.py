@@ -16,10 +16,10 @@ from linsep.data.arrays import to_rows
 from linsep.learn import kernels, row_operations, rules
 from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit
+from linsep.learn.evaluation import scores
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import State
 from linsep.learn.rules import MarginRule
-from linsep.learn.surveys import scores
 from linsep.learn.weights import Weights
 from linsep.problem import Batch, Dense, Examples, Problem, Stop
 
@@ -77,7 +77,7 @@ def test_a_look_gives_the_same_bits_as_training_does(storage, d):
             )
             assert (looked, k) == (1, expected)
     signs = np.where(np.arange(400) % 3, 1, -1).astype(np.int8)
-    largest, smallest, loss, wrong, broken = kernels.survey(Examples(rows, signs, np.ones(400)), W, b, -1, False)
+    largest, smallest, loss, wrong, broken = kernels.evaluate(Examples(rows, signs, np.ones(400)), W, b, -1, False)
     assert smallest == (signs * s).min()
     assert loss == pytest.approx(np.maximum(0, -signs * s).sum(), rel=1e-12)
     assert wrong == np.count_nonzero(signs != np.sign(s))

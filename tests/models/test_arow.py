@@ -50,7 +50,7 @@ def rows(classes, n=60, d=4):
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("offset", [True, False])
+@pytest.mark.parametrize("offset", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("classes", "form"), [(2, "argmax"), (3, "argmax"), (3, "ovr")])
 def test_equals_the_definition(classes, form, offset, storage, tmp_path):
     X, y = rows(classes)

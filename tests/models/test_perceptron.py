@@ -26,7 +26,7 @@ import oracle
 from data import WEIGHTS_SCALE_STEPS, quiet
 from linsep import Perceptron, teacher
 from linsep.data.arrays import to_rows
-from linsep.learn.surveys import held_out
+from linsep.learn.evaluation import held_out
 from oracle import alike
 
 SQUARE = ([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1])
@@ -199,8 +199,8 @@ def test_size_of_the_pieces_does_not_show(monkeypatch, storage, classes):
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((500, 7)), np.arange(500) % classes
     whole = quiet(Perceptron(max_iter=4), np.ascontiguousarray(X), y)
-    monkeypatch.setattr("linsep.learn.surveys.CHUNK", 1)
-    monkeypatch.setattr("linsep.learn.surveys.GATHER", 1)
+    monkeypatch.setattr("linsep.learn.evaluation.CHUNK", 1)
+    monkeypatch.setattr("linsep.learn.evaluation.GATHER", 1)
     pieces = quiet(Perceptron(max_iter=4), storage(X), y)
     if storage is sp.csr_array:  # sums in another order: to rounding
         np.testing.assert_allclose(pieces.coef_, whole.coef_, rtol=1e-9)

@@ -184,7 +184,7 @@ def test_rows_without_weight_and_rows_held_out_are_no_part_of_it():
     model = quiet(Perceptron(early_stopping=True, n_iter_no_change=10_000), X, y)
     assert checked(model, X, y) == "not_separable"
     other = Perceptron(early_stopping=True, n_iter_no_change=10_000, prove=False, max_iter=1)
-    from linsep.learn.surveys import held_out
+    from linsep.learn.evaluation import held_out
 
     held = held_out(quiet(other, X, y).record_.seed, 0, len(y), 0.1)
     assert held.any()

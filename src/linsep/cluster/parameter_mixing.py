@@ -32,14 +32,14 @@ from linsep.cluster.shard_passes import (
     ShardSummary,
     SummaryTask,
     encoded,
-    evaluated,
+    evaluation_of,
     first_rows,
     held_wrong,
     learn,
     squares,
     summaries,
-    surveyed,
     swept,
+    training_loss_of,
 )
 from linsep.cluster.workers import ClusterError, ShardPool
 from linsep.data.labels import class_factors
@@ -51,10 +51,10 @@ from linsep.learn import driver
 from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.checkpoints import Checkpoint, Saved
 from linsep.learn.driver import Fitted
+from linsep.learn.evaluation import UNKNOWN, Evaluation, TrainingLoss, together
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, Passes, State, TrainingLog, Watch
 from linsep.learn.problems import BatchEncoder, automatic_scale, centers, classes_among, counted, settled
-from linsep.learn.surveys import UNKNOWN, Evaluation, Survey, together
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import AVERAGE, Weights, norm
 from linsep.models.from_files import about, adopted, check_scale, overflow_explained
@@ -282,7 +282,7 @@ class Rounds(Passes):
         if not weights.finite:
             raise FloatingPointError("the weights overflowed to infinity")
         error = self._held_error(PlaneTask(tracker.plane(weights), self.parameters.on_plane))
-        loss = math.fsum(losses) if self.parameters.tol is None else self.evaluate(State(weights, tracker)).loss
+        loss = math.fsum(losses) if self.parameters.tol is None else self.training_loss(State(weights, tracker)).loss
         state.weights, state.tracker = weights, tracker
         self._count(np.array(counts), log)
         log.loss[0] = loss
@@ -294,10 +294,10 @@ class Rounds(Passes):
         log.close(error)
         self.pool.release()  # what was made of it is persisted now
 
-    def evaluate(self, state: State) -> Evaluation:
+    def training_loss(self, state: State) -> TrainingLoss:
         """Have all shards visit their training rows with the shared weights."""
-        losses, smallest = zip(*self.encoded.ask(evaluated, (state.weights, self.parameters)), strict=True)
-        return Evaluation(math.fsum(losses), min(smallest))
+        losses, smallest = zip(*self.encoded.ask(training_loss_of, (state.weights, self.parameters)), strict=True)
+        return TrainingLoss(math.fsum(losses), min(smallest))
 
     def ask(self, function: Callable[..., Any], common: Any) -> Iterator[Any]:
         """Yield the results of a function of ``parts`` for all rows, each shard for its own."""
@@ -344,7 +344,7 @@ class Rounds(Passes):
     # -----------------------------------------------------------------------------------------------------------
     # Ends
 
-    def survey(self, state: State, stop: Stop) -> Survey:
+    def evaluate(self, state: State, stop: Stop) -> Evaluation:
         """Have all shards visit their rows with the plane that is returned, in the units of the files."""
         self.mixing = self._mixing(state)
         if not (self.hooks.evaluate or stop in (Stop.SEPARATED, Stop.NO_MISTAKES)):
@@ -354,7 +354,7 @@ class Rounds(Passes):
             plane.unscale(self.encoder.scaling)
             shards = self.pool.then(encoded, self.numbers, self.encoder._replace(scaler=None))
         task = PlaneTask(plane, self.parameters.on_plane)
-        return together(one for one in shards.ask(surveyed, task) if one.rows)
+        return together(one for one in shards.ask(evaluation_of, task) if one.rows)
 
     def _mixing(self, state: State) -> dict[str, Any]:
         """Return the facts about the mixing: mistakes, the bound, and what it needs."""

@@ -17,10 +17,10 @@ from linsep.data.source import Source
 from linsep.learn import problems
 from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.driver import fit
+from linsep.learn.evaluation import Evaluation, TrainingLoss, evaluate, together
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import HeldOut, Hooks, Passes, State
 from linsep.learn.problems import BatchEncoder, windows
-from linsep.learn.surveys import Evaluation, Survey, survey, together
 from linsep.learn.weights import AVERAGE, Weights
 from linsep.models.proving import part_of
 from linsep.problem import Array, Floats, Problem
@@ -55,7 +55,7 @@ class ShardSummary(NamedTuple):
 
 def summarize(shard: LoadedShard, task: SummaryTask) -> ShardSummary:
     """Return what must be known of a shard."""
-    blocks, found = shard.blocks, problems.census(shard.blocks, task.radius)
+    blocks, found = shard.blocks, problems.class_counts(shard.blocks, task.radius)
     dtype = np.result_type(*(block.X.dtype for block in blocks)) if blocks else np.dtype(np.int8)
     largest = largest_norm(blocks) if task.scale == "unit" else 0.0
     sums = column_sums(blocks) if task.scale in ("standard", "auto") else None
@@ -187,11 +187,11 @@ def _aligned(W: Floats) -> Floats:
     return copied
 
 
-def evaluated(shard: EncodedShard, task: tuple[Weights, Parameters]) -> Evaluation:
+def training_loss_of(shard: EncodedShard, task: tuple[Weights, Parameters]) -> TrainingLoss:
     """Return the loss of weights on a shard, and how near the plane its nearest row is."""
     weights, parameters = task
     passes = Passes(shard.problem._replace(held_out=None), parameters, Hooks())
-    return passes.evaluate(State(weights, WeightTracker()))
+    return passes.training_loss(State(weights, WeightTracker()))
 
 
 def held_wrong(shard: EncodedShard, task: PlaneTask) -> tuple[int, int]:
@@ -208,7 +208,7 @@ def swept(shard: EncodedShard, task: tuple[Callable[..., Any], Any]) -> list[Any
     return [function(part_of(batch, shard.problem.machines), common) for batch in shard.problem.batches]
 
 
-def surveyed(shard: EncodedShard, task: PlaneTask) -> Survey:
+def evaluation_of(shard: EncodedShard, task: PlaneTask) -> Evaluation:
     """Return the evaluation of a plane on a shard."""
     W, b = task.weights.W, task.weights.b
-    return together(survey(batch.examples, W, b, on_plane=task.on_plane) for batch in shard.problem.batches)
+    return together(evaluate(batch.examples, W, b, on_plane=task.on_plane) for batch in shard.problem.batches)

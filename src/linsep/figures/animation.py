@@ -16,7 +16,7 @@ from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
 from linsep.data.files import replacing
 from linsep.figures.plane import ViewFrame
 from linsep.figures.style import draw_classes, plain, theme
-from linsep.learn.surveys import separations
+from linsep.learn.evaluation import separations
 from linsep.learn.weights import norm
 from linsep.problem import Floats, take
 from linsep.prove.bounds.audits import Trail, own_trail

@@ -21,7 +21,7 @@ from linsep.figures.plane import (
     two_names,
 )
 from linsep.figures.style import Display, Palette, below, draw_classes, plain
-from linsep.learn.surveys import scores
+from linsep.learn.evaluation import scores
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
 

@@ -13,7 +13,7 @@ from linsep.data.arrays import to_rows
 from linsep.data.labels import as_examples
 from linsep.figures.plane import judged
 from linsep.figures.style import Display, Palette, below, plain
-from linsep.learn.surveys import separations
+from linsep.learn.evaluation import separations
 from linsep.learn.weights import norm
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats

@@ -14,7 +14,7 @@ from linsep.data.labels import as_examples, class_codes, class_labels
 from linsep.data.matrices import matrix_for
 from linsep.errors import NotSeparable
 from linsep.figures.style import Display, Palette, below, logarithmic, short
-from linsep.learn.surveys import separations, survey
+from linsep.learn.evaluation import evaluate, separations
 from linsep.problem import Array, Floats, Stop
 from linsep.prove.bounds.audits import Audit, Trail, as_trained, audit, own_trail
 from linsep.prove.bounds.margins import largest_margin
@@ -193,7 +193,7 @@ def _errors(model: Any, trail: Trail, counts: Array, X: Any, y: Any) -> tuple[Fl
         sets.append(as_examples(to_rows(X), codes, len(model.coef_), np.ones(len(codes))))
     found = np.array(
         [
-            [survey(data, W, b, on_plane=model.on_plane).wrong / len(data.y) for data in sets]
+            [evaluate(data, W, b, on_plane=model.on_plane).wrong / len(data.y) for data in sets]
             for W, b in trail.weights_after(counts.tolist())
         ]
     )

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from linsep.learn.evaluation import evaluate
 from linsep.learn.parameters import Kernel
 from linsep.learn.rules import UpdateSums
-from linsep.learn.surveys import survey
 from linsep.learn.weights import AVERAGE, Kind, Weights
 from linsep.problem import Array, Examples, count
 
@@ -78,7 +78,7 @@ class WeightTracker:
     def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
         """Return how many examples the weights to return predict wrong."""
         plane = self.plane(weights)
-        return survey(examples, plane.W, plane.b, on_plane=on_plane).wrong
+        return evaluate(examples, plane.W, plane.b, on_plane=on_plane).wrong
 
     def held(self) -> list[Weights]:
         """Return the weights that are kept beside the last ones."""

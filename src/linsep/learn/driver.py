@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.learn.averaging import WeightTracker
+from linsep.learn.evaluation import Evaluation
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import Hooks, Passes, ProofAttempt, State
 from linsep.learn.rules import MispredictionRule, StrictRule
-from linsep.learn.surveys import Survey
 from linsep.learn.weights import Weights
 from linsep.problem import Array, Problem, Run, Stop
 
@@ -27,7 +27,7 @@ class Fitted(NamedTuple):
     weights: Weights  # the last ones
     tracker: WeightTracker  # of those that are returned
     run: Run
-    survey: Survey  # of that hypothesis
+    evaluation: Evaluation  # of that hypothesis
     rows: int
     seed: int
     first: Weights | None = None  # the first weights, unless zero
@@ -59,15 +59,15 @@ def fit(
     passes = passes or Passes(problem, parameters, hooks)
     with closing(passes), np.errstate(over="ignore", invalid="ignore"):
         run, proof = _run(parameters, state, passes)
-        # one pass over some rows: if they overflow, so do the scores of these rows, which the survey visits
+        # one pass over some rows: if they overflow, so do the scores of these rows, which the evaluation visits
         seen = parameters.once and hooks.evaluate and state.tracker.by_column
         if not (seen or state.weights.finite):
             raise FloatingPointError("the weights overflowed to infinity")
-        survey = passes.survey(state, run.stop)
+        evaluation = passes.evaluate(state, run.stop)
     state.tracker.on_run_end()
     first = _returned(problem, state)
     return Fitted(
-        problem.classes, state.weights, state.tracker, run, survey, passes.rows, parameters.seed, first,
+        problem.classes, state.weights, state.tracker, run, evaluation, passes.rows, parameters.seed, first,
         problem.scaling, proof,
     )  # fmt: skip
 
@@ -94,9 +94,9 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Pro
         passes.make(state)
         hooks.save(state)
     on_plane_is_right = isinstance(parameters.rule, MispredictionRule | StrictRule)
-    if stop is Stop.SEPARATED and on_plane_is_right and not passes.evaluate(state).smallest > 0:
+    if stop is Stop.SEPARATED and on_plane_is_right and not passes.training_loss(state).smallest > 0:
         stop = Stop.NO_MISTAKES
-    if stop is Stop.VISITED and passes.evaluate(state).smallest > 0:
+    if stop is Stop.VISITED and passes.training_loss(state).smallest > 0:
         stop = Stop.SEPARATED
     hooks.save(state, ended=True)
     if found is None:

@@ -165,7 +165,7 @@ def norms(rows, squares):
 
 
 @compiled
-def survey(examples, W, b, on_plane, alone):
+def evaluate(examples, W, b, on_plane, alone):
     """Look at all examples once: largest squared norm, smallest lead, loss, wrong predictions, rows not finite.
 
     The lead is ``y s`` for two classes, for more that of the true class over its highest rival. ``alone`` says that

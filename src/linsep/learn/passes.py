@@ -19,20 +19,20 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.errors import DataError
 from linsep.learn.averaging import KernelCall, WeightTracker
-from linsep.learn.parameters import Parameters
-from linsep.learn.rules import Foresight
-from linsep.learn.surveys import (
+from linsep.learn.evaluation import (
     UNKNOWN,
     Evaluation,
-    Survey,
+    TrainingLoss,
     errors,
     evaluate,
     piece,
     separations,
-    survey,
     together,
     total,
+    training_loss,
 )
+from linsep.learn.parameters import Parameters
+from linsep.learn.rules import Foresight
 from linsep.learn.weights import Weights
 from linsep.problem import Array, Batch, Dense, Examples, Floats, Pass, Problem, Rows, Run, Sparse, Stop, take
 
@@ -167,7 +167,7 @@ class Hooks(NamedTuple):
         None  # told after every batch and pass, and whether the run ended
     )
     prover: Callable[[Problem, State], ProofAttempt | None] | None = None  # asked before every pass
-    evaluate: bool = True  # whether all rows are visited once more for the survey, if that takes another pass
+    evaluate: bool = True  # whether all rows are visited once more for the evaluation, if that takes another pass
     foresight: Foresight | None = None  # where to note what was predicted for each row of a batch before learning
 
     def work_done(self, state: State, visited: int) -> None:
@@ -193,7 +193,7 @@ class Passes:
         self.kernel, self.rule = parameters.kernel(problem.machines), parameters.rule_for(problem.machines)
         self.held = None if problem.held_out is None else HeldOut(problem)
         self.rows = 0  # of the problem, known after the first whole pass
-        self._clean: list[Survey] | None = None  # of the batches of the present pass, as long as it is clean
+        self._clean: list[Evaluation] | None = None  # of the batches of the present pass, as long as it is clean
 
     def close(self) -> None:
         """Give back what the run took."""
@@ -225,7 +225,7 @@ class Passes:
                 break
             self._clean = None if log.made > log.begun or self._clean is None else self._clean
             if self._clean is not None:
-                self._clean.append(self._survey(batch, batch.rows, state.weights.plain()))
+                self._clean.append(self._evaluate(batch, batch.rows, state.weights.plain()))
             self.hooks.save(state)
         else:
             self.rows = rows
@@ -233,7 +233,7 @@ class Passes:
                 self.held.complete = True
         state.tracker.on_pass_end(state.weights, log.made == log.begun)
         if self.parameters.tol is not None:
-            log.loss[0] = self.evaluate(state).loss
+            log.loss[0] = self.training_loss(state).loss
         error = self.validation_error(state)
         log.seconds = spent + time.perf_counter() - started
         log.close(error)
@@ -352,13 +352,13 @@ class Passes:
             )
         return self.held.wrong(state, self.parameters.on_plane) / self.held.rows
 
-    def evaluate(self, state: State) -> Evaluation:
+    def training_loss(self, state: State) -> TrainingLoss:
         """Visit all training rows with the present weights: their loss, and how near the plane the nearest is."""
-        found = Evaluation(0.0, math.inf)
+        found = TrainingLoss(0.0, math.inf)
         one_vs_rest = self.parameters.separate(self.problem.machines)
         for batch in self.problem.batches:
             state.fit_to(batch)
-            found = evaluate(batch.examples, state.weights, self.parameters.rule.target, one_vs_rest, found)
+            found = training_loss(batch.examples, state.weights, self.parameters.rule.target, one_vs_rest, found)
         return found
 
     def errors(self, plane: Weights) -> float:
@@ -368,7 +368,7 @@ class Passes:
             counts += errors(batch.examples, plane.W, plane.b, self.parameters.on_plane)
         return total(counts)
 
-    def survey(self, state: State, stop: Stop) -> Survey:
+    def evaluate(self, state: State, stop: Stop) -> Evaluation:
         """Return what the plane that is returned makes of the rows in the units of the user."""
         if stop in (Stop.SEPARATED, Stop.NO_MISTAKES) and self._clean:
             return together(self._clean)
@@ -380,20 +380,20 @@ class Passes:
             columns, rows = narrowed(
                 batch.rows, state.weights.n_features
             )  # a row of few columns costs no more than these
-            return self._survey(batch, rows, state.tracker.plane(state.weights.restricted(columns)))
+            return self._evaluate(batch, rows, state.tracker.plane(state.weights.restricted(columns)))
         plane, parts = state.tracker.plane(state.weights), []
         for batch in self.problem.batches:
-            parts.append(self._survey(batch, batch.rows, plane))
+            parts.append(self._evaluate(batch, batch.rows, plane))
             self.rows = batch.first_row + len(batch.examples.y)
         return together(parts)
 
-    def _survey(self, batch: Batch, rows: Rows, plane: Weights) -> Survey:
+    def _evaluate(self, batch: Batch, rows: Rows, plane: Weights) -> Evaluation:
         """Return what a plane makes of the rows of a batch, which are in the units of the user."""
         if self.problem.scaling is not None:
             plane = plane.plain()
             plane.unscale(self.problem.scaling)
         examples = Examples(rows, batch.examples.y, batch.examples.step)
-        return survey(examples, plane.W, plane.b, on_plane=self.parameters.on_plane)
+        return evaluate(examples, plane.W, plane.b, on_plane=self.parameters.on_plane)
 
 
 def narrowed(rows: Rows, n_features: int) -> tuple[Array | slice, Rows]:

@@ -25,8 +25,8 @@ from linsep.data.parallel import ahead
 from linsep.data.scaling import Ranges, Scaler
 from linsep.data.source import Block, Source, joined
 from linsep.errors import DataError
+from linsep.learn.evaluation import evaluate, held_out
 from linsep.learn.parameters import Parameters
-from linsep.learn.surveys import held_out, survey
 from linsep.learn.weights import Weights
 from linsep.problem import Array, Batch, Examples, Floats, Problem
 
@@ -39,14 +39,14 @@ MANY = 1000  # labels from which on it pays to ask whether all weigh the same
 # What must be known of all rows
 
 
-class Census(NamedTuple):
+class ClassCounts(NamedTuple):
     """How often each label occurs, and the largest norm of a row."""
 
     labels: Counter[Any]
     radius: float
 
 
-def census(blocks: Iterable[Block], radius: bool = True) -> Census:
+def class_counts(blocks: Iterable[Block], radius: bool = True) -> ClassCounts:
     """Look at all rows; norms only if asked to."""
     labels: Counter[Any] = Counter()
     largest = 0.0
@@ -56,8 +56,8 @@ def census(blocks: Iterable[Block], radius: bool = True) -> Census:
             labels[label] += number
         if radius:
             plain = Examples(to_rows(block.X), np.ones(len(codes), np.int8), np.ones(len(codes)))
-            largest = max(largest, survey(plain, np.zeros((1, block.X.shape[1])), np.zeros(1)).radius)
-    return Census(labels, largest)
+            largest = max(largest, evaluate(plain, np.zeros((1, block.X.shape[1])), np.zeros(1)).radius)
+    return ClassCounts(labels, largest)
 
 
 def classes_among(labels: Iterable[Any]) -> Array:
@@ -187,7 +187,7 @@ def array_problem(
     if parameters.target_margin is not None:
         used = step[step > 0]
         with np.errstate(over="ignore", invalid="ignore"):
-            radius = survey(batch.examples, start.W, start.b).radius
+            radius = evaluate(batch.examples, start.W, start.b).radius
         allowed = parameters.allowed_mistakes(radius, (used.min(), used.max()), start.norm, start.machines)
     return encoder.problem([batch], allowed=allowed)
 
@@ -224,7 +224,7 @@ def source_problem(
         classes, _ = classes_and_codes(block_labels(source.first_block()))
         all_labels = len(classes) < 2 or (isinstance(weights, dict) and not set(weights) <= set(classes.tolist()))
     if all_labels or weights == "balanced" or parameters.target_margin is not None:
-        found = census(ahead(source.blocks(), owner=source), radius=parameters.target_margin is not None)
+        found = class_counts(ahead(source.blocks(), owner=source), radius=parameters.target_margin is not None)
         classes = classes_among(found.labels)
     classes = settled(classes, source.positive, weights)
     factors = class_factors(weights, classes, counted(found.labels if found else {}, classes))

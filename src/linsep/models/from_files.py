@@ -23,7 +23,7 @@ from linsep.learn.checkpoints import Checkpoint, Saved
 from linsep.learn.driver import Fitted
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, State, TrainingLog, Watch
-from linsep.learn.problems import BatchEncoder, automatic_scale, census, known_problem, scaler_of, source_problem
+from linsep.learn.problems import BatchEncoder, automatic_scale, class_counts, known_problem, scaler_of, source_problem
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import Weights
 from linsep.models.online import Online
@@ -180,7 +180,7 @@ def _begin(model: Online, problem: Problem, start: Weights | None) -> State:
 
 def _resumed(source: Source, parameters: Parameters, scale: str, saved: Saved, name: str) -> Problem:
     """Return the problem of an interrupted run."""
-    labels = census(source.blocks(), radius=False).labels
+    labels = class_counts(source.blocks(), radius=False).labels
     if not set(labels) <= set(saved.classes.tolist()):
         raise DataError(name, "damaged checkpoint file: the data have labels that are not among its classes")
     encoder = BatchEncoder(saved.classes, saved.factors, parameters, scaler_of(source, parameters, scale))

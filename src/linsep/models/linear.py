@@ -10,8 +10,8 @@ import numpy as np
 from linsep.data.arrays import refuse_not_finite, to_rows
 from linsep.data.labels import as_examples, class_codes, labels_of
 from linsep.data.plane import Plane
+from linsep.learn.evaluation import Evaluation, evaluate, scores
 from linsep.learn.serialization import must
-from linsep.learn.surveys import Survey, scores, survey
 from linsep.learn.weights import Weights, norm
 from linsep.models.learner import Field, Learner, takes_records
 from linsep.problem import Floats, all_finite
@@ -105,7 +105,7 @@ class Linear(Learner):
         -------
         loss : float
         """
-        return self._survey(X, y).loss
+        return self._evaluate(X, y).loss
 
     def margin(self, X: Any, y: Any) -> float:
         """Return the smallest ``y s(x)/‖w‖``: how far the plane keeps from the rows, negative if some are wrong.
@@ -123,16 +123,16 @@ class Linear(Learner):
         margin : float
             NaN if there is no plane, that is ``w = 0``.
         """
-        return self._survey(X, y).smallest / (norm(self.coef_) or math.nan)
+        return self._evaluate(X, y).smallest / (norm(self.coef_) or math.nan)
 
-    def _survey(self, X: Any, y: Any) -> Survey:
+    def _evaluate(self, X: Any, y: Any) -> Evaluation:
         self._check_fitted("coef_")
         X, y = self._rows_and_labels(X, y, reset=False)
         y = class_codes(y, self.classes_)
         data = as_examples(to_rows(X), y, len(self.coef_), np.ones(len(y)))
         one_vs_rest = getattr(self, "multi_class", None) == "ovr"
         try:
-            return survey(data, self.coef_, self.intercept_, on_plane=self.on_plane, one_vs_rest=one_vs_rest)
+            return evaluate(data, self.coef_, self.intercept_, on_plane=self.on_plane, one_vs_rest=one_vs_rest)
         except FloatingPointError:
             self._explain(X, self.coef_)
 

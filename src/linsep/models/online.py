@@ -278,7 +278,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
 
     def adopt(self, fitted: Fitted, going_on: bool = False) -> None:
         """Take over what a run has learned, and note what it recorded."""
-        seen, weights, tracker = fitted.survey, fitted.weights, fitted.tracker
+        seen, weights, tracker = fitted.evaluation, fitted.weights, fitted.tracker
         if not going_on:
             self._begin_record(FittedRecord(seed=fitted.seed, weights=weights, tracker=tracker))
         record = self.record_

@@ -24,10 +24,10 @@ from linsep.data.labels import class_codes, class_labels, classes_and_codes, lab
 from linsep.data.read import LOG
 from linsep.errors import DataError
 from linsep.learn import driver
+from linsep.learn.evaluation import scores
 from linsep.learn.passes import Hooks, State, TrainingLog
 from linsep.learn.problems import array_problem
 from linsep.learn.rules import Foresight
-from linsep.learn.surveys import scores
 from linsep.learn.voting import TRACKERS, Vote
 from linsep.learn.weights import Weights
 from linsep.models.constructors import LEARNERS
@@ -207,7 +207,7 @@ class Learner:
         self.number += stop - start
         self.mistakes += fitted.run.mistakes
         self.loss = fitted.run.passes[-1].loss
-        self.radius = max(self.radius, fitted.survey.radius)
+        self.radius = max(self.radius, fitted.evaluation.radius)
 
     # -----------------------------------------------------------------------------------------------------------
     # Files

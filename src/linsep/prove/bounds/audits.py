@@ -22,8 +22,8 @@ from linsep.data.matrices import as_matrix, matrix_for
 from linsep.data.scaling import Scaler
 from linsep.errors import NotSeparable
 from linsep.learn import kernels
+from linsep.learn.evaluation import held_out, scores, separations, squared_norms
 from linsep.learn.rules import MarginRule
-from linsep.learn.surveys import held_out, scores, separations, squared_norms
 from linsep.learn.weights import norm
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Stop, take
 from linsep.prove.bounds import margin_bracket

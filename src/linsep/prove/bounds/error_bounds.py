@@ -16,8 +16,8 @@ from linsep.data.matrices import matrix_for
 from linsep.errors import ParameterError
 from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit
+from linsep.learn.evaluation import separations
 from linsep.learn.passes import Hooks, State
-from linsep.learn.surveys import separations
 from linsep.learn.weights import Weights, norm
 from linsep.problem import Array, Batch, Dense, Examples, Problem, Stop, take
 from linsep.prove.bounds.audits import Trail, retrace

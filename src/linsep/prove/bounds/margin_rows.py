@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.data.arrays import to_floats, to_scipy
-from linsep.learn.surveys import scores
+from linsep.learn.evaluation import scores
 from linsep.problem import Array, Floats, Rows, take
 from linsep.prove.claims import Data
 from linsep.prove.core.scaled_view import block_signs, differences

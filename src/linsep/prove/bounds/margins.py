@@ -21,7 +21,7 @@ from linsep.data.labels import at_least_two_classes, check_same_length, class_la
 from linsep.data.matrices import as_matrix
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import NotSeparable, ParameterError
-from linsep.learn.surveys import squared_norms
+from linsep.learn.evaluation import squared_norms
 from linsep.problem import Array, Floats, Rows, take
 from linsep.prove.bounds import margin_bracket
 from linsep.prove.bounds.margin_rows import Hull

@@ -18,7 +18,7 @@ from linsep.clock import Clock
 from linsep.data.arrays import to_rows
 from linsep.data.matrices import as_matrix
 from linsep.errors import NotSeparable
-from linsep.learn.surveys import squared_norms
+from linsep.learn.evaluation import squared_norms
 from linsep.learn.weights import start_from
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.bounds.margin_bracket import root, rounded

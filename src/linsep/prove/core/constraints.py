@@ -25,7 +25,7 @@ from flint import fmpz_mat, nmod_mat
 from linsep.clock import Clock
 from linsep.data.arrays import to_floats
 from linsep.data.cache import renumbered
-from linsep.learn.surveys import scores
+from linsep.learn.evaluation import scores
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.check.integers import WORD, aligned, over_common

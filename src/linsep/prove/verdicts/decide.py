@@ -15,7 +15,7 @@ import numpy as np
 from linsep.clock import OPERATION, Clock, OutOfTime
 from linsep.data.arrays import to_floats, to_scipy
 from linsep.data.cache import some_rows
-from linsep.learn.surveys import squared_norms
+from linsep.learn.evaluation import squared_norms
 from linsep.problem import Array, Floats, Sparse, take
 from linsep.prove.check.integers import over_common
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict

@@ -21,7 +21,7 @@ GATHER = 1 << 20  # bytes of rows to bring into C order at a time
 LEAST = 64  # rows for one call, however large they are
 
 
-class Survey(NamedTuple):
+class Evaluation(NamedTuple):
     """What a plane makes of some examples."""
 
     radius: float  # largest norm of a row
@@ -32,7 +32,7 @@ class Survey(NamedTuple):
     counts: tuple[int, ...] = ()  # of them, the rows of each class
 
 
-UNKNOWN = Survey(math.nan, math.nan, math.nan, -1, 0)
+UNKNOWN = Evaluation(math.nan, math.nan, math.nan, -1, 0)
 
 
 def scores(rows: Rows, W: Floats, b: Floats) -> Floats:
@@ -66,41 +66,43 @@ def _leads(S: Floats, y: Array) -> Floats:
     return leads
 
 
-def survey(examples: Examples, W: Floats, b: Floats, *, on_plane: int = -1, one_vs_rest: bool = False) -> Survey:
+def evaluate(examples: Examples, W: Floats, b: Floats, *, on_plane: int = -1, one_vs_rest: bool = False) -> Evaluation:
     """Visit all examples of positive weight once; raises FloatingPointError at a score that is not finite."""
     rows, y, step = examples
 
-    def visit(part: slice) -> Survey:
+    def visit(part: slice) -> Evaluation:
         piece = Examples(_ready(rows, part), y[part], step[part])
-        largest, smallest, loss, wrong, broken = kernels.survey(piece, W, b, on_plane, one_vs_rest)
+        largest, smallest, loss, wrong, broken = kernels.evaluate(piece, W, b, on_plane, one_vs_rest)
         if broken:
             raise FloatingPointError("a score is not finite")
         used = int(np.count_nonzero(piece.step))
         own = piece.y if used == len(piece.y) else piece.y[piece.step > 0]
         counts = np.bincount(own > 0 if len(b) == 1 else own, minlength=2).tolist()
-        return Survey(_norm_from(largest, piece), smallest, loss, wrong, used, tuple(counts))
+        return Evaluation(_norm_from(largest, piece), smallest, loss, wrong, used, tuple(counts))
 
     return together(_on_all_cores(rows, visit))
 
 
-def together(surveys: Iterable[Survey]) -> Survey:
+def together(evaluations: Iterable[Evaluation]) -> Evaluation:
     """Return what a plane makes of several stretches of rows; unknown if there are none."""
-    parts = list(surveys)
+    parts = list(evaluations)
     if len(parts) < 2:
         return parts[0] if parts else UNKNOWN
     radii, smallest, losses, wrong, used, counts = zip(*parts, strict=True)
     by_class = tuple(map(sum, zip_longest(*counts, fillvalue=0)))
-    return Survey(max(radii), min(smallest), math.fsum(losses), sum(wrong), sum(used), by_class)
+    return Evaluation(max(radii), min(smallest), math.fsum(losses), sum(wrong), sum(used), by_class)
 
 
-class Evaluation(NamedTuple):
+class TrainingLoss(NamedTuple):
     """What a rule makes of weights on some examples of positive weight."""
 
     loss: float
     smallest: float  # y·s, or lead, of any machine
 
 
-def evaluate(examples: Examples, weights: Weights, target: float, one_vs_rest: bool, before: Evaluation) -> Evaluation:
+def training_loss(
+    examples: Examples, weights: Weights, target: float, one_vs_rest: bool, before: TrainingLoss
+) -> TrainingLoss:
     """Return the loss ``Σ max(0, target - v)`` and the smallest ``v``, going on from those of the rows before.
 
     ``v`` is ``y·s``, for more classes the lead of the true class, or ``y·s`` of each machine of one-against-rest. The
@@ -115,7 +117,7 @@ def evaluate(examples: Examples, weights: Weights, target: float, one_vs_rest: b
     if not all_finite(v):
         raise FloatingPointError("a score is not finite")
     loss = np.cumsum(np.concatenate(([before.loss], np.maximum(0.0, target - v))))[-1]
-    return Evaluation(float(loss), min(before.smallest, float(v.min(initial=math.inf))))
+    return TrainingLoss(float(loss), min(before.smallest, float(v.min(initial=math.inf))))
 
 
 def errors(examples: Examples, W: Floats, b: Floats, on_plane: int) -> Counter[float]:
