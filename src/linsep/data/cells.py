@@ -7,7 +7,7 @@ separators, numbers with one unit or currency, dates and times; otherwise it hol
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -228,6 +228,17 @@ def values(column: pa.StringArray, kind: str, point: str) -> np.ndarray[Any, np.
     except pa.ArrowInvalid:
         return None
     return None if found is None else np.asarray(numpy_view(found), dtype=np.float64)
+
+
+def without_gaps(column: Any, gaps: Collection[str]) -> Any:
+    """Return a column of strings with null for texts that mark a missing value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    marked = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words(sorted(gaps)).cast(column.type))
+    return pc.if_else(marked, pa.scalar(None, column.type), column) if pc.any(marked).as_py() else column
 
 
 def _all(true: Any, column: Any) -> bool:

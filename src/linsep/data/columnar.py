@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import words
 from linsep.data.files import File, complaints, one_line
 from linsep.data.one_hot import Levels
 from linsep.data.options import GAPS, Options
@@ -41,6 +39,7 @@ from linsep.data.tables import (
     WrongKindError,
     choose,
     finished,
+    is_plain,
     is_string,
     kept_rows,
     kind_of,
@@ -161,6 +160,7 @@ class TypedSource(TableSource):
         categories, texts, numeric = (
             {find(name, names) for name in group} for group in (options.categorical, options.text, options.numeric)
         )
+        categories |= {j for j in chosen if _has_number_categories(schema.field(j).type) and j not in numeric}
         hashed = options.hash_bits is not None
         kinds = {
             j: kind_of(names[j], schema.field(j).type, category=j in categories, text=j in texts, hashed=hashed)
@@ -212,9 +212,10 @@ class TypedSource(TableSource):
         for j, name, kind, first in columns:
             if strings.get(j):
                 spelled = NUMBER if j in numeric else cells.kind_of(strings[j], self._spelling)
-                held = isinstance(table, _Held) and is_numeric(spelled) and j not in numeric
-                if held and cells.values(_gapless(table, name, gaps), spelled, self._spelling.point) is None:
-                    spelled = WORD  # not all of them are
+                if isinstance(table, _Held) and is_numeric(spelled) and j not in numeric:
+                    whole = cells.without_gaps(table.table.column(name).combine_chunks(), gaps)
+                    if cells.values(whole, spelled, self._spelling.point) is None:
+                        spelled = WORD  # not all of them are
                 if not is_numeric(spelled):
                     self.check_units(name, strings[j])
                     self._tell_of_words(name, strings[j])
@@ -262,25 +263,24 @@ class TypedSource(TableSource):
 
     def _cell_error(self, where: str, error: CellError) -> ReadError:
         """Return what is wrong in a cell as users are told it."""
-        what, settings, file = str(error), error.settings, self.files[0]
         if isinstance(error, WrongKindError):
-            what = f"{shown(what)} is not a number, as the cells above are"
-            settings = (("categorical", error.column),) if self.options.layout is None else ()
+            return self.wrong_kind(where, error.column, str(error))
+        return self.error(where, str(error), *error.settings)
+
+    def error(self, where: str, what: str, *settings: tuple[str, Any]) -> ReadError:
+        """Return an error; the options of a frame are those of `linsep.read`."""
+        file = self.files[0]
         if isinstance(file, HeldTable) and not file.read and settings:
             what, settings = f"{what}; linsep.read(X, {settings[0][0]}=...) can take it", ()
         return ReadError(where, what, *settings)
 
-    def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
-        """Yield the cells of some columns, row by row."""
+    def cells(self, names: list[str]) -> Iterator[Any]:
+        """Yield the cells of some columns, a block at a time."""
         for file in self.files:
             with self.opened(file) as table:
-                try:
-                    names = [schema_of(table).names[find(column, schema_of(table).names)] for column in columns]
-                except ColumnError as error:
-                    raise ReadError(file.name, str(error)) from None
                 batches = _parquet if is_parquet(table) else _arrow
-                for batch, _ in batches(table, list(dict.fromkeys(names)), self.options.block_bytes, 0, None):
-                    yield from map(list, zip(*(batch.column(name).to_pylist() for name in names), strict=True))
+                for batch, _ in batches(table, names, self.options.block_bytes, 0, None):
+                    yield batch
 
     def _agrees(self, name: str, kind: pa.DataType) -> None:
         """Refuse a column that has another kind here than the layout says."""
@@ -335,7 +335,7 @@ class RowReader:
                 check_kind(name, kind, own)
                 if is_string(value_type(own)):
                     gaps = self.gaps if is_numeric(kind) else self.gaps - self._words
-                    column = without_gaps(table.column(place).combine_chunks(), gaps)
+                    column = cells.without_gaps(table.column(place).combine_chunks(), gaps)
                     table = table.set_column(place, name, self._iso_dates(column, kind))
         except ColumnError as error:
             raise DataError("X", f"{error}; the model learned from it") from None
@@ -355,6 +355,11 @@ class RowReader:
         return ReadRows(X, found.kept if why else None, why, levels.unseen)
 
 
+def _has_number_categories(kind: pa.DataType) -> bool:
+    """Say whether a column holds categories that are numbers: they are no quantities."""
+    return bool(pa.types.is_dictionary(kind) and is_plain(kind.value_type))
+
+
 def check_kind(name: str, own: str, kind: pa.DataType) -> None:
     """Refuse a column that has another kind than was expected; numbers and dates may be written as text."""
     text = own in (TEXT, HASHED)
@@ -366,26 +371,12 @@ def check_kind(name: str, own: str, kind: pa.DataType) -> None:
         raise ColumnError(f"column {name!r} is a date here, but a number was expected")
 
 
-def _gapless(table: Any, name: str, gaps: Collection[str]) -> Any:
-    """Return a column of strings, with null for texts that mark a missing value."""
-    column = table.table.column(name).combine_chunks()
-    return without_gaps(column, gaps)
-
-
-def without_gaps(column: Any, gaps: Collection[str]) -> Any:
-    """Return a column of strings with null for texts that mark a missing value."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    marked = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words(sorted(gaps)).cast(column.type))
-    return pc.if_else(marked, pa.scalar(None, column.type), column) if pc.any(marked).as_py() else column
-
-
 def _without_gaps(batch: pa.RecordBatch, layout: Layout, gaps: Collection[str]) -> pa.RecordBatch:
     """Return a batch in which texts that mark a missing value are null in columns of numbers."""
     for name, kind in layout.columns:
         place = batch.schema.get_field_index(name)
         if is_numeric(kind) and place >= 0 and is_string(value_type(batch.schema.field(place).type)):
-            batch = batch.set_column(place, name, without_gaps(batch.column(place), gaps))
+            batch = batch.set_column(place, name, cells.without_gaps(batch.column(place), gaps))
     return batch
 
 

@@ -11,7 +11,9 @@ import csv
 import io
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -110,11 +112,6 @@ class DelimitedSource(TableSource):
     def delimiter(self) -> str:
         """What is between the cells."""
         return self._delimiter
-
-    @property
-    def spelling(self) -> cells.Spelling:
-        """How numbers and gaps are written."""
-        return self._spelling
 
     def _detect_encoding(self, file: File) -> None:
         """Take a text that says so for UTF-16."""
@@ -227,15 +224,22 @@ class DelimitedSource(TableSource):
             except OddCellError as late:
                 if any(file.is_spent for file in self.files):
                     raise
-                self._change_kind(late)
+                self.change_kind(late, True)
                 held, blocks = [], super()._blocks()
         yield from held
         del held
         yield from blocks
 
-    def _change_kind(self, late: OddCellError) -> None:
-        """Take a column for the next kind that fits, words if there is none, from now on."""
-        column = late.column
+    @property
+    def is_deciding(self) -> bool:  # type: ignore[override]
+        """Whether what has been read so far may still change what a column is taken for."""
+        return self._taken < _DECIDING
+
+    def change_kind(self, error: ReadError, early: bool) -> str:
+        """Take a column for the next kind that fits, words if there is none, from now on, unless it is too late."""
+        if not (early and isinstance(error, OddCellError)):
+            raise error
+        late, column = error, error.column
         kind = cells.kind_of([*self._evidence[column], late.cell], self._spelling)
         if kind == dict(self._layout.columns)[column]:
             kind = WORD  # it does not serve after all: no column is read again and again
@@ -250,6 +254,7 @@ class DelimitedSource(TableSource):
             self._tell_of_word(where, line, column, late.cell)
         else:
             self._tell([], {column: kind})
+        return kind
 
     # -----------------------------------------------------------------------------------------------------------
     # Rows
@@ -262,22 +267,28 @@ class DelimitedSource(TableSource):
         line = 1 + skip
         empty = Buffers().empty
         for piece, result in side_by_side(self._texts(file, skip), lambda piece: self._parse(piece, shape, empty)):
-            try:
+            with self._faults(file, shape, piece, line):
                 found, y, lines, labeled = result.result()
-            except pa.ArrowInvalid as error:
-                raise self._locate(file, shape, bytes(piece), line, error) from None
-            except LineError as error:
-                raise ReadError(f"{file.name}:{line + bytes(piece[: error.offset]).count(10)}", str(error)) from None
-            except CellError as error:
-                rows = islice(numbered(bytes(piece).decode(), line, self._delimiter), error.row, None)
-                where = f"{file.name}:{next(rows).number}, column {self.named(error.column)}"
-                if isinstance(error, WrongKindError):
-                    raise self._wrong(where, error.column, str(error)) from None
-                raise ReadError(where, str(error), *error.settings) from None
             line += lines
             self._taken += len(piece)
             if found is not None:
                 yield Piece(self._finish(found), kept_rows(y, found.kept), both(labeled, found.kept))
+
+    @contextmanager
+    def _faults(self, file: File, shape: Shape, piece: Any, line: int) -> Iterator[None]:
+        """Name file, line and column of what is wrong with a piece, whose first line has this number."""
+        try:
+            yield
+        except pa.ArrowInvalid as error:
+            raise self._locate(file, shape, bytes(piece), line, error) from None
+        except LineError as error:
+            raise ReadError(f"{file.name}:{line + bytes(piece[: error.offset]).count(10)}", str(error)) from None
+        except CellError as error:
+            rows = islice(numbered(bytes(piece).decode(), line, self._delimiter), error.row, None)
+            where = f"{file.name}:{next(rows).number}, column {self.named(error.column)}"
+            if isinstance(error, WrongKindError):
+                raise self.wrong_kind(where, error.column, str(error)) from None
+            raise ReadError(where, str(error), *error.settings) from None
 
     def _shape(self, file: File) -> Shape:
         """Return how the columns lie in a file; those that are wanted must be there, in whatever order."""
@@ -330,9 +341,9 @@ class DelimitedSource(TableSource):
         return self._target
 
     @property
-    def table_names(self) -> list[str] | None:
-        """The names of all columns, None without a header."""
-        return self._all if self._header else None
+    def has_header(self) -> bool:
+        """Whether the first row names the columns."""
+        return self._header
 
     def records(self) -> Iterator[list[str]]:
         """Yield the cells of every row as they are written, in the order of the columns of the first file."""
@@ -346,14 +357,6 @@ class DelimitedSource(TableSource):
                 places = [names.index(name) if name in names else -1 for name in self._all]
                 for row in rows:
                     yield [row[j] if j >= 0 else "" for j in places]
-
-    def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
-        """Return the cells of some columns, row by row, as they are written."""
-        try:
-            places = [find(column, self._all) for column in columns]
-        except ColumnError as error:
-            raise ReadError(self.files[0].name, str(error)) from None
-        return ([record[j].strip() for j in places] for record in self.records())
 
     def locate(self, rows: Sequence[int]) -> list[Location] | None:
         """Return the file and the line of rows of the source."""
@@ -369,26 +372,23 @@ class DelimitedSource(TableSource):
 
         return locate(self.files, rows, find)
 
-    def written_numbers(self) -> Iterator[pa.Table]:
-        """Yield the columns of plain numbers as they are written, block after block."""
-        columns = [name for name, kind in self._layout.columns if kind == NUMBER]
-        options = pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(columns, pa.string()),
-            include_columns=columns,
-            null_values=list(self._spelling.gaps),
-            strings_can_be_null=True,
-        )
+    def cells(self, names: list[str]) -> Iterator[pa.Table]:
+        """Yield the cells of some columns as they are written, a block at a time."""
+        conversion = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), include_columns=names)
+        self._taken = 0
         for file in self.files:
+            self._prepare(file)
             shape = self._shape(file)
-            for piece in self._texts(file, shape.lines):
-                text = bytes(piece)
-                if not text.isspace():
-                    yield pa.csv.read_csv(
-                        pa.BufferReader(pa.py_buffer(text)),
-                        read_options=pa.csv.ReadOptions(column_names=shape.names),
-                        parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text),
-                        convert_options=options,
-                    )
+            line = 1 + shape.lines
+            parse = partial(self._table, shape=shape, conversion=conversion)
+            for piece, table in side_by_side(self._texts(file, shape.lines), parse):
+                with self._faults(file, shape, piece, line):
+                    found = table.result()
+                line += bytes(piece).count(b"\n")
+                size = len(piece)  # its buffer is used again
+                if found is not None:
+                    yield found
+                self._taken += size
 
     def excerpts(self, rows: Sequence[int]) -> Iterator[bytes]:
         """Yield for every file that has some of these rows of the source, in order, its header and their text."""
@@ -454,20 +454,25 @@ class DelimitedSource(TableSource):
             gaps = {str(target): int(np.count_nonzero(~kept))}
             return Parts(X[kept], [], [], None, None, gaps), y, len(X), kept
         self.long_numbers = True  # for all that is known
-        text = bytes(piece)
-        lines = text.count(b"\n")
-        if text.isspace():
+        table, lines = self._table(piece, shape, self._conversion()), bytes(piece).count(b"\n")
+        if table is None:
             return None, None, lines, None
-        _check_quotes(text, ord(self._delimiter))
-        table = pa.csv.read_csv(
-            pa.BufferReader(pa.py_buffer(text)),
-            read_options=pa.csv.ReadOptions(column_names=shape.names, block_size=len(text) + 1, use_threads=False),
-            parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text),
-            convert_options=self._conversion(),
-        )
         if target is not None:
             y, kept = self._labels(table.column(target).combine_chunks())
         return self._labeled_parts(table, str(target), kept, self._spelling.point), y, lines, kept
+
+    def _table(self, piece: memoryview, shape: Shape, conversion: pa.csv.ConvertOptions) -> pa.Table | None:
+        """Return some columns of whole rows of text, None if there are none."""
+        text = bytes(piece)
+        if text.isspace():
+            return None
+        _check_quotes(text, ord(self._delimiter))
+        return pa.csv.read_csv(
+            pa.BufferReader(pa.py_buffer(text)),
+            read_options=pa.csv.ReadOptions(column_names=shape.names, block_size=len(text) + 1, use_threads=False),
+            parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text),
+            convert_options=conversion,
+        )
 
     def _conversion(self) -> pa.csv.ConvertOptions:
         """Return what pyarrow is to make of the columns."""
@@ -507,7 +512,7 @@ class DelimitedSource(TableSource):
     # -----------------------------------------------------------------------------------------------------------
     # Complaints
 
-    def _wrong(self, where: str, column: str, cell: str) -> ReadError:
+    def wrong_kind(self, where: str, column: str, cell: str) -> ReadError:
         """Return the error of a cell that is not of its column's kind."""
         numeric = {self._all[find(name, self._all)] for name in self.options.numeric}
         if self.options.layout is not None or column in numeric:
@@ -532,7 +537,7 @@ class DelimitedSource(TableSource):
                     return ReadError(f"{file.name}:{where}", what)
                 for j, name in numbers:
                     if row[j] not in gaps and not cells.fits(kinds[name], row[j], self._spelling.point):
-                        return self._wrong(f"{file.name}:{where}, column {self.named(name)}", name, row[j])
+                        return self.wrong_kind(f"{file.name}:{where}, column {self.named(name)}", name, row[j])
         except UnicodeDecodeError as bad:
             number = line + piece[: bad.start].count(b"\n")
             what = "the text is not UTF-8: give its encoding, such as {0}"

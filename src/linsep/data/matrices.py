@@ -70,12 +70,12 @@ def named_matrix(X: Any) -> tuple[Any, list[str] | None]:
     return X, [str(name) for name in getattr(X, "column_names", names)]
 
 
-def table_source(X: Any) -> TypedSource:
-    """Return a table in memory as a source of rows without labels."""
+def table_source(X: Any, names: list[str] | None = None, **options: Any) -> TypedSource:
+    """Return some columns of a table in memory, or all, as a source without labels, with options of `read`."""
     from linsep.data.columnar import HeldTable, TypedSource, arrow_table  # which load pyarrow
     from linsep.data.options import Options
 
-    return TypedSource([HeldTable(arrow_table(X))], Options(format="arrow", labels=False, cache="none"))
+    return TypedSource([HeldTable(arrow_table(X, names))], Options("arrow", labels=False, cache="none", **options))
 
 
 def native(X: Any) -> Any:

@@ -114,6 +114,10 @@ class Source(ABC):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_store": None}  # a copy, or a source sent to a worker, caches nothing
 
+    def with_options(self, **changes: Any) -> Self:
+        """Return the same files as a source with some other options."""
+        return type(self)(self.files, replace(self.options, **changes))
+
     def note(self, where: str, what: str, *settings: tuple[str, Any]) -> None:
         """Tell of a decision that was taken for the user, once."""
         note = DataNote(where, what, *settings)

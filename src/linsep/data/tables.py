@@ -6,8 +6,9 @@ features and must see the pieces in their order.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -42,7 +43,7 @@ from linsep.data.schema import (
     kind_shown,
     listed,
 )
-from linsep.data.sniffing import could_be_labels, left_out, measurement, refusal, too_many_classes, words_of
+from linsep.data.sniffing import could_be_labels, left_out, measurement, refusal, shown, too_many_classes, words_of
 from linsep.data.source import Source
 from linsep.errors import ReadError
 from linsep.problem import Array, Floats
@@ -110,7 +111,7 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Part
                     np.isin(coded[-1].places, [j for j, w in enumerate(coded[-1].words) if w is None]).sum()
                 )
         elif kind == TEXT:
-            bags.append(bag(_whole(table.column(name)), place))
+            bags.append(bag(table.column(name).cast(pa.large_string()).to_pylist(), place))
         elif missing == "indicator" and name in gaps:
             coded.append(Coded(place, [None], np.where(gaps[name], 0, -1)))
     hashed = None
@@ -136,12 +137,12 @@ def _empty_words(table: Any, layout: Layout) -> dict[str, Array]:
     return found
 
 
-def bag(column: Any, place: int) -> Bag:
+def bag(texts: list[str | None], place: int) -> Bag:
     """Return the words of a column of texts in lower case; nothing has no words."""
     index: dict[str, int] = {}
     places: list[int] = []
     lengths = []
-    for text in column.cast(pa.large_string()).to_pylist():
+    for text in texts:
         found = words_of(text or "")
         places += [index.setdefault(word, len(index)) for word in found]
         lengths.append(len(found))
@@ -206,7 +207,7 @@ def _number_column(column: pa.Array, name: str, kind: str, point: str, gaps: dic
         return values
     if pa.types.is_temporal(column.type):
         column = cells.days(column)
-    elif not _is_plain(column.type):
+    elif not is_plain(column.type):
         column = column.cast(pa.float64())
     if column.null_count:
         gaps[name] = numpy_view(column.is_null())
@@ -238,7 +239,7 @@ def _finite(X: Array, names: list[str], gaps: dict[str, Array]) -> Array:
     return X
 
 
-def _is_plain(kind: pa.DataType) -> bool:
+def is_plain(kind: pa.DataType) -> bool:
     """Say whether NumPy has the same type of number."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
@@ -264,7 +265,7 @@ def labels(column: Any, name: str, missing: str) -> tuple[Array, Array | None]:
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
-    if not (_is_plain(column.type) or pa.types.is_null(column.type)):
+    if not (is_plain(column.type) or pa.types.is_null(column.type)):
         column = column.cast(pa.string())
     gaps = column.is_null(nan_is_null=True)
     absent = numpy_view(gaps)
@@ -290,7 +291,7 @@ def kind_of(name: str, kind: pa.DataType, *, category: bool = False, text: bool 
         return CATEGORY if hashed else WORD
     if pa.types.is_boolean(kind):
         return BOOLEAN
-    if _is_plain(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
+    if is_plain(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
         return NUMBER
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
         return DATE
@@ -356,6 +357,16 @@ class TableSource(Source):
         wanted = self.options.n_features
         if wanted is not None and wanted != self.n_features:
             raise ReadError(self.files[0].name, f"has {self.n_features} features, but {wanted} are expected")
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of all columns of the table, or their numbers."""
+        return self._all
+
+    @property
+    def spelling(self) -> cells.Spelling:
+        """How numbers and gaps are written."""
+        return self._spelling
 
     @property
     def layout(self) -> Layout:  # type: ignore[override]
@@ -528,6 +539,37 @@ class TableSource(Source):
             what += "({0} hashes words; {1} raises the limit)"
             raise ReadError(self.files[0].name, what, ("hash_bits", 18), ("max_features", 2 * self.n_features))
         return X
+
+    is_deciding = False  # whether what has been read so far may still change what a column is taken for
+
+    def change_kind(self, error: ReadError, early: bool) -> str:  # noqa: ARG002, only text changes its mind
+        """Return what a column is taken for in which a cell does not fit, or raise the error of that cell."""
+        raise error
+
+    def wrong_kind(self, where: str, column: str, cell: str) -> ReadError:
+        """Return the error of a cell that is not of its column's kind."""
+        what = f"{shown(cell)} is not a number, as the cells above are"
+        return self.error(where, what, *((("categorical", column),) if self.options.layout is None else ()))
+
+    def error(self, where: str, what: str, *settings: tuple[str, Any]) -> ReadError:
+        """Return an error about the table, with the settings that would allow it."""
+        return ReadError(where, what, *settings)
+
+    @abstractmethod
+    def cells(self, names: list[str]) -> Iterator[Any]:
+        """Yield the cells of some columns as Arrow has them, a block at a time: those of a text as they are written."""
+
+    def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
+        """Return the cells of some columns, row by row."""
+        try:
+            names = [self._all[find(column, self._all)] for column in columns]
+        except ColumnError as error:
+            raise ReadError(self.files[0].name, str(error)) from None
+        return (
+            [cell.strip() if isinstance(cell, str) else cell for cell in row]
+            for block in self.cells(list(dict.fromkeys(names)))
+            for row in zip(*(block.column(name).to_pylist() for name in names), strict=True)
+        )
 
     def state(self) -> dict[str, Any]:
         """Return what a model keeps to read other data in the same way: besides, the sign before fractions."""

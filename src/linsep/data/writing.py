@@ -319,7 +319,7 @@ def _labels(changes: Changes) -> set[int]:
 
 def _copy_text(path: str, delimiter: str | None, source: Any, changes: Changes) -> None:
     """Copy the records of delimited text, in its encoding and, unless another is given, with its delimiter."""
-    names, target = source.table_names, source.target
+    names, target = source.column_names if source.has_header else None, source.target
     assert target is not None
     wanted = _labels(changes)
     spelled = {i: cells[target] for i, cells in enumerate(source.records()) if i in wanted} if wanted else {}
@@ -404,7 +404,7 @@ def _typed(source: Any) -> pa.Table:
 def _typed_text(source: Any) -> pa.Table:
     """Return all columns of a text: whole numbers, numbers or words, gaps where the text has them."""
     records = list(source.records())
-    names = source.table_names or [f"x{j + 1}" for j in range(len(records[0]))]
+    names = source.column_names if source.has_header else [f"x{j + 1}" for j in range(len(records[0]))]
     columns = [_typed_column([record[j].strip() for record in records], source) for j in range(len(names))]
     return pa.table(columns, names=names)
 

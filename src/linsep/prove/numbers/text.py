@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from linsep.clock import Clock
 from linsep.data.arrays import to_rows
+from linsep.data.cells import plain_numbers, without_gaps
 from linsep.data.delimited import DelimitedSource
-from linsep.data.files import File
 from linsep.data.labels import class_codes
+from linsep.data.options import GAPS
 from linsep.data.parallel import ahead
-from linsep.data.schema import CATEGORY, HASHED, NUMBER, TEXT, WORD, Layout, is_numeric
+from linsep.data.schema import BOOLEAN, CATEGORY, DATE, HASHED, NUMBER, TEXT, WORD, Layout, is_numeric
 from linsep.data.sniffing import encoding_name
 from linsep.data.source import Source
 from linsep.errors import DataError
@@ -133,16 +134,28 @@ def _has_tiny(source: Source, clock: Clock) -> bool:
 
 def _are_shortest(source: Source, clock: Clock) -> bool:
     """Say whether every number of a text is the shortest decimal of its double."""
-    texts: Iterator[Any] = (pa.array(found, pa.string()) for found in _long_numbers(source, clock))
-    if isinstance(source, DelimitedSource) and source.layout is not None and source.spelling.point == ".":
-        kinds = {kind for _, kind in source.layout.columns if is_numeric(kind)}
-        if kinds == {NUMBER}:
-            texts = (column for block in source.written_numbers() for column in block.columns)
-    for some in texts:
+    for some in _number_texts(source) if isinstance(source, DelimitedSource) else _found_numbers(source, clock):
         clock.check()
-        if _some_rounded(some):
+        if some is None or _some_rounded(some):
             return False
     return True
+
+
+def _found_numbers(source: Source, clock: Clock) -> Iterator[Any]:
+    """Yield the long numbers of a text as columns."""
+    return (pa.array(found, pa.string()) for found in _long_numbers(source, clock))
+
+
+def _number_texts(source: DelimitedSource) -> Iterator[Any]:
+    """Yield the numbers of a table as they are written, without units and signs between thousands."""
+    import pyarrow.compute as pc  # slow to load
+
+    kinds = {name: kind for name, kind in source.layout.columns if is_numeric(kind)}
+    kinds = {name: kind for name, kind in kinds.items() if kind != BOOLEAN and not kind.startswith(DATE)}
+    for block in source.cells(list(kinds)) if kinds else ():
+        for name, kind in kinds.items():
+            column = without_gaps(block.column(name).combine_chunks(), source.spelling.gaps)
+            yield plain_numbers(pc.utf8_trim_whitespace(column), kind, source.spelling.point)
 
 
 def _some_rounded(texts: Any) -> bool:
@@ -215,20 +228,25 @@ def reading_of(source: Source) -> dict[str, Any] | None:
     return {
         "columns": [*numbers, *hashed, *levels],
         "target": layout.target,
-        "delimiter": source.delimiter,
-        "header": layout.named,
         "missing": options.missing,
-        "point": source.spelling.point,
-        "gaps": list(options.gaps),
-        "encoding": encoding_name(options.encoding or "utf-8"),
-        **lines_left_out(source.files[0]),
+        **signs_of(source),
     }
 
 
-def lines_left_out(file: File) -> dict[str, Any]:
-    """Return which lines of a text are no rows, as a document tells it."""
-    found = {"skip": file.skip_rows} if file.skip_rows else {}
-    return found | ({"comment": file.comment.decode()} if file.comment else {})
+def signs_of(source: Source) -> dict[str, Any]:
+    """Return how the text of a table is written, as a document tells it; of another table, how its text would be."""
+    if not isinstance(source, DelimitedSource):
+        return {"delimiter": ",", "header": True, "point": ".", "gaps": list(GAPS), "encoding": "utf-8"}
+    file = source.files[0]
+    signs: dict[str, Any] = {
+        "delimiter": source.delimiter,
+        "header": source.has_header,
+        "point": source.spelling.point,
+        "gaps": list(source.options.gaps),
+        "encoding": encoding_name(source.options.encoding or "utf-8"),
+    }
+    signs |= {"skip": file.skip_rows} if file.skip_rows else {}
+    return signs | ({"comment": file.comment.decode()} if file.comment else {})
 
 
 def layout_of(reading: dict[str, Any]) -> Layout:
