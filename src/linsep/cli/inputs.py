@@ -255,7 +255,8 @@ def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
     from linsep.data.parallel import ahead
     from linsep.models.from_files import fitted_rows
 
-    return fitted_rows(model, source, ahead(source.blocks(), owner=source))
+    rows = fitted_rows(model, source, ahead(source.blocks(), owner=source))
+    return ((X, y) for X, y, _ in rows)
 
 
 def write_proof(path: str, verdict: Any, source: Source, about: Any, options: dict[str, str], note: str | None) -> None:

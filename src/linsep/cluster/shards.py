@@ -17,6 +17,7 @@ from linsep.data.files import File, exists, is_url, masked, open_bytes
 from linsep.data.numpy_files import mapped
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Block, Source, left_out
+from linsep.data.source import Piece as RowPiece
 from linsep.errors import ParameterError, ReadError
 
 Span = tuple[int, int] | None  # of a file: bytes of text, rows, row groups, batches; None for all of it
@@ -61,19 +62,23 @@ class Shard:
 
     def read(self, source: Source) -> Iterator[Block]:
         """Yield the blocks of this shard, read as the source is; rows are numbered from 0."""
-        source.files = [source.files[0], *(File(path, part=span) for path, span, _ in self.pieces)]
         first_row = 0
         parts: list[Dropped] = []
+        for X, y, kept in self.pieces_of(source):
+            parts.append(left_out(X.shape[0], kept))
+            if X.shape[0]:
+                yield Block(X, y, first_row)
+                first_row += X.shape[0]
+        source.dropped = replace(Dropped.joined(parts), cells=source._missing_cells())
+
+    def pieces_of(self, source: Source) -> Iterator[RowPiece]:
+        """Yield the rows of this shard as they are read; a piece knows which rows were dropped."""
+        source.files = [source.files[0], *(File(path, part=span) for path, span, _ in self.pieces)]
         for file in source.files[1:]:
             try:
-                for X, y, kept in source._read(file):
-                    parts.append(left_out(X.shape[0], kept))
-                    if X.shape[0]:
-                        yield Block(X, y, first_row)
-                        first_row += X.shape[0]
+                yield from source._read(file)
             except ReadError as error:
                 raise _placed(error, file) from None
-        source.dropped = replace(Dropped.joined(parts), cells=source._missing_cells())
 
 
 def _placed(error: ReadError, file: File) -> ReadError:

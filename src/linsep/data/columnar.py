@@ -204,7 +204,7 @@ class TypedSource(TableSource):
             if kind in (WORD, CATEGORY) and j not in asked and is_string(value_type(schema.field(j).type))
         }
         if self._spelling.decimal is None and strings:
-            self._spelling = self._spelling._replace(decimal=cells.decimal_sign(strings.values(), ";"))
+            self._spelling = self._spelling._replace(decimal=cells.decimal_sign(strings.values(), ","))
             if self._spelling.point == ",":
                 what = "linsep reads commas as decimal marks ({0} turns this off)"
                 self.note(self.files[0].name, what, ("decimal", "."))
@@ -340,9 +340,8 @@ class RowReader:
         except ColumnError as error:
             raise DataError("X", f"{error}; the model learned from it") from None
         levels = copy(self._levels)
-        strict = self.missing in ("error", "drop")
         try:
-            found = parts(table, self.layout, "drop" if strict else self.missing, point=self.point)
+            found = parts(table, self.layout, "skip" if self.missing == "error" else self.missing, point=self.point)
         except CellError as error:
             what = f"{shown(str(error))} is not a number" if isinstance(error, WrongKindError) else str(error)
             raise DataError(f"X: row {error.row}, column {error.column!r}", what) from None

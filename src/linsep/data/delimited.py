@@ -53,7 +53,7 @@ from linsep.data.sniffing import (
     preamble,
     shown,
 )
-from linsep.data.source import SHORT, Block, Piece
+from linsep.data.source import SHORT, Piece
 from linsep.data.tables import Parts, TableSource, WrongKindError, choose, kept_rows
 from linsep.data.text_parsers import LABEL, UNWANTED, LineError, last_record, parse_table
 from linsep.errors import ReadError
@@ -210,25 +210,26 @@ class DelimitedSource(TableSource):
         what = f"linsep reads column {self.named(column)} as words, {why}"
         self.note(f"{name}:{line}", what, ("numeric", column))
 
-    def _blocks(self) -> Generator[Block]:
-        held: list[Block] = []
-        blocks = super()._blocks()
+    def pieces(self) -> Generator[Piece]:
+        """Yield the rows of all files as they are read, once the first of them have decided what the columns are."""
+        held: list[Piece] = []
+        pieces = super().pieces()
         while not self._decided:
             self._taken = 0
             try:
-                for block in blocks:
-                    held.append(block)
-                    if self._taken >= _DECIDING:
+                for piece in pieces:
+                    held.append(piece)
+                    if not self.is_deciding:
                         break
                 self._decided = True
             except OddCellError as late:
                 if any(file.is_spent for file in self.files):
                     raise
                 self.change_kind(late, True)
-                held, blocks = [], super()._blocks()
+                held, pieces = [], super().pieces()
         yield from held
         del held
-        yield from blocks
+        yield from pieces
 
     @property
     def is_deciding(self) -> bool:  # type: ignore[override]

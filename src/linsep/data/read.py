@@ -207,7 +207,8 @@ def _held(X: Any) -> File:
 def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, Any]:
     """Return options of ``read`` for data that are to be read as those of a source with this ``state``.
 
-    Without labels every row is to get one, so none is left out for what is missing in it.
+    Without labels each row is to get one: a row in which a number is missing is skipped, but for those that training
+    would have taken.
     """
     known = {
         name: state[name] for name in ("decimal", "thousands", "encoding", "comment", "skip_rows") if name in state
@@ -215,7 +216,7 @@ def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, 
     if "gaps" in state:
         known["gaps"] = tuple(map(str, state["gaps"]))
     missing = str(state.get("missing", "error"))
-    known["missing"] = "error" if missing == "drop" and not labels else missing
+    known["missing"] = "skip" if missing == "error" and not labels else missing
     known["zero_based"] = bool(state.get("zero_based"))
     if "names" in state:
         known["layout"] = layout = Layout.from_state(state)
@@ -233,7 +234,7 @@ def _check(
     skip_rows: int | None,
 ) -> None:
     """Refuse options that no file can be read with."""
-    if missing not in ("error", "zero", "drop", "indicator"):
+    if missing not in ("error", "zero", "drop", "indicator", "skip"):  # the last one is of `options_like`
         raise ParameterError("missing", missing, "'error', 'zero', 'drop' or 'indicator'")
     if hash_bits is not None and not 1 <= hash_bits <= 30:
         raise ParameterError("hash_bits", hash_bits, "between 1 and 30")

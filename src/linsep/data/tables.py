@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -44,7 +44,7 @@ from linsep.data.schema import (
     listed,
 )
 from linsep.data.sniffing import could_be_labels, left_out, measurement, refusal, shown, too_many_classes, words_of
-from linsep.data.source import Source
+from linsep.data.source import Piece, Source
 from linsep.errors import ReadError
 from linsep.problem import Array, Floats
 
@@ -82,8 +82,8 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Part
         At least the columns of the layout; others are not looked at.
     layout : Layout
         What becomes of them.
-    missing : {"error", "zero", "drop", "indicator"}
-        What becomes of a cell without a value in a column of numbers.
+    missing : {"error", "zero", "drop", "indicator", "skip"}
+        What becomes of a cell without a value in a column of numbers; ``"drop"`` means columns of words, too.
     point : str
         The sign before fractions in numbers that are strings.
     """
@@ -98,7 +98,7 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Part
         if missing == "error":
             settings = (("missing", "zero"), ("missing", "drop"), ("missing", "indicator"))
             raise CellError(int(np.argmax(absent)), name, "a missing value", *settings)
-        if missing == "drop":
+        if missing in ("drop", "skip"):
             kept = ~absent if kept is None else kept & ~absent
     counts = {name: int(absent.sum()) for name, absent in gaps.items()}
     if kept is not None:
@@ -401,10 +401,11 @@ class TableSource(Source):
         known = dict.fromkeys(level for part in found for level in part)
         self._levels = Levels(self._levels.first, known, fixed=self._levels.fixed)
 
-    def _blocks(self) -> Any:
+    def pieces(self) -> Generator[Piece]:
+        """Yield the rows of all files as they are read."""
         self._gaps.clear()
         self._levels.unseen = 0
-        yield from super()._blocks()
+        yield from super().pieces()
         self._check_width()
         if self._levels.unseen:
             self.note(self.files[0].name, unseen_words(self._levels.unseen))
@@ -413,7 +414,8 @@ class TableSource(Source):
     # Decisions
 
     def _missing_cells(self) -> tuple[tuple[str, int], ...]:
-        return tuple((name, count) for name, count in self._gaps.most_common() if count)
+        words = self._layout.words if self.options.missing == "skip" else []  # which may be missing
+        return tuple((name, count) for name, count in self._gaps.most_common() if count and name not in words)
 
     def _hash(self, kind: str) -> str:
         """Return the kind of a column with words as the user wants them."""

@@ -130,25 +130,31 @@ def columns(path: Path, form: str) -> Iterator[WriteColumns]:
     """
     with sink(path) as file, ExitStack() as stack:
         writer: Any = None
+        schema: Any = None
 
         def put(values: Mapping[str, Array]) -> None:
-            nonlocal writer
+            nonlocal writer, schema
             batch = pa.record_batch([_column(array) for array in values.values()], names=list(values))
             if writer is None:
-                writer = stack.enter_context(_table(file, form, batch.schema))
-            writer.write_batch(batch)
+                schema = batch.schema
+                writer = stack.enter_context(_table(file, form, schema))
+            writer.write_batch(batch.cast(schema))
 
         yield put
 
 
 def _column(array: Array) -> pa.Array:
-    """Return values as a column; labels of several types become words."""
+    """Return values as a column, None and NaN as null; labels of several types become words."""
     if array.dtype == object or array.dtype.kind in "US":
         items = array.tolist()
+        kinds = {type(item) for item in items if item is not None}
+        if None in items and len(kinds) == 1 and kinds <= {int, float, bool}:
+            return pa.array(items)
         if None in items:
             return pa.array([None if item is None else str(item) for item in items], pa.string())
         return words([item if isinstance(item, str) else str(item) for item in items])
-    return numbers(array)
+    absent = np.isnan(array) if array.dtype.kind == "f" else np.zeros(1, dtype=bool)
+    return pa.array(array, mask=absent) if absent.any() else numbers(array)
 
 
 def _table(file: Any, form: str, schema: pa.Schema) -> Any:

@@ -23,6 +23,7 @@ from linsep.data.parallel import ahead
 from linsep.data.schema import BOOLEAN, CATEGORY, DATE, HASHED, NUMBER, TEXT, WORD, Layout, is_numeric
 from linsep.data.sniffing import encoding_name
 from linsep.data.source import Source
+from linsep.data.tables import TableSource
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check.plain_table import table
@@ -236,7 +237,8 @@ def reading_of(source: Source) -> dict[str, Any] | None:
 def signs_of(source: Source) -> dict[str, Any]:
     """Return how the text of a table is written, as a document tells it; of another table, how its text would be."""
     if not isinstance(source, DelimitedSource):
-        return {"delimiter": ",", "header": True, "point": ".", "gaps": list(GAPS), "encoding": "utf-8"}
+        point = source.spelling.point if isinstance(source, TableSource) else "."
+        return {"delimiter": ",", "header": True, "point": point, "gaps": list(GAPS), "encoding": "utf-8"}
     file = source.files[0]
     signs: dict[str, Any] = {
         "delimiter": source.delimiter,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from linsep.data.arrays import is_sparse
-from linsep.data.schema import NUMBER, TEXT
+from linsep.data.schema import DATE, NUMBER, TEXT
 from linsep.data.sniffing import words_of
 from linsep.errors import DataError
 from linsep.problem import Array
@@ -65,7 +65,7 @@ def _known(table: Any, names: list[str]) -> dict[str, Spec]:
             continue
         cells = np.asarray(table[name])
         words = cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal | Fraction)
-        written = {} if kinds.get(name, NUMBER) == NUMBER else {"kind": kinds[name]}
+        written = {} if kinds.get(name, NUMBER) in (NUMBER, DATE) else {"kind": kinds[name]}
         if not words:
             found[name] = {"column": name, **written}
         if name in getattr(table, "missing", {}):

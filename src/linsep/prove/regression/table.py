@@ -124,7 +124,7 @@ class Table:
 
     def lines(self, rows: Array) -> list[int] | None:
         """Return the lines in which rows of the source begin; None if it has no lines."""
-        places = None if self.source is None or len(rows) == 0 else self.source.locate(rows.tolist())
+        places = None if self.source is None else self.source.locate(rows.tolist())
         return None if places is None else [place.line for place in places]
 
     def only(self, names: list[str]) -> Table:
