@@ -137,11 +137,6 @@ class TypedSource(TableSource):
         """Open a file: a context in which its columns are."""
         return opened(file, self.options.format)
 
-    def read_all(self, file: File) -> pa.Table:
-        """Return the whole table of a file."""
-        with self.opened(file) as table:
-            return table.read() if is_parquet(table) else table.read_all()
-
     def note(self, where: str, what: str, *settings: tuple[str, Any]) -> None:
         """Tell of a decision; options are those of `linsep.read`."""
         file = self.files[0]

@@ -42,11 +42,6 @@ class JsonSource(TypedSource):
             raise ReadError(file.name, "is empty")
         yield in_memory(table_of(file.name, data[:end], 1))
 
-    def read_all(self, file: File) -> pa.Table:
-        """Return the whole table of a file."""
-        with file.open() as stream:
-            return table_of(file.name, stream.read(), 1)
-
     def cells(self, names: list[str]) -> Iterator[pa.Table]:
         """Yield the cells of some columns, a block at a time."""
         for file in self.files:

@@ -388,7 +388,10 @@ def _lines(stream: Any) -> Iterator[bytes]:
 
 def _copy_table(path: str, form: str, source: Any, changes: Changes) -> None:
     """Copy a table with all its columns, each of its own type."""
-    table, target = (_typed_text(source) if source.options.format == "csv" else _typed(source)), source.target
+    blocks = [block if isinstance(block, pa.Table) else pa.table(block) for block in source.cells(source.column_names)]
+    table, target = pa.concat_tables(blocks, promote_options="permissive"), source.target
+    if source.options.format == "csv":
+        table = _typed_text(table, source)
     rows = np.arange(table.num_rows)
     kept = np.array([changes.get(i, i) is not None for i in rows.tolist()], dtype=bool)
     labels = [new for i in rows[kept].tolist() if (new := changes.get(i, i)) is not None]
@@ -398,20 +401,10 @@ def _copy_table(path: str, form: str, source: Any, changes: Changes) -> None:
         write_table(file, form, table)
 
 
-def _typed(source: Any) -> pa.Table:
-    """Return all columns of Parquet, Arrow or JSON files, in the order of the first one."""
-    parts: list[pa.Table] = []
-    for file in source.files:
-        part = source.read_all(file)
-        parts.append(part if not parts else part.select([n for n in parts[0].column_names if n in part.column_names]))
-    return pa.concat_tables(parts, promote_options="permissive") if len(parts) > 1 else parts[0]
-
-
-def _typed_text(source: Any) -> pa.Table:
+def _typed_text(table: pa.Table, source: Any) -> pa.Table:
     """Return all columns of a text: whole numbers, numbers or words, gaps where the text has them."""
-    records = list(source.records())
-    names = source.column_names if source.has_header else [f"x{j + 1}" for j in range(len(records[0]))]
-    columns = [_typed_column([record[j].strip() for record in records], source) for j in range(len(names))]
+    names = source.column_names if source.has_header else [f"x{j + 1}" for j in range(table.num_columns)]
+    columns = [_typed_column([cell.strip() for cell in column.to_pylist()], source) for column in table.columns]
     return pa.table(columns, names=names)
 
 
