@@ -10,8 +10,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-import pyarrow as pa
-
 from linsep.data.columnar import opened
 from linsep.data.files import File, exists, is_url, masked, open_bytes
 from linsep.data.numpy_files import mapped
@@ -167,7 +165,7 @@ def _pieces(file: File, form: str, most: int) -> list[Piece]:
         return _even(path, len(array), array.nbytes, most)
     if form == "parquet":
         with opened(file, form) as table:
-            groups = [table.metadata.row_group(k).total_byte_size for k in range(table.metadata.num_row_groups)]
+            groups = table.part_bytes
         return (
             [(path, (k, k + 1), size) for k, size in enumerate(groups)]
             if sum(groups) > most
@@ -175,7 +173,7 @@ def _pieces(file: File, form: str, most: int) -> list[Piece]:
         )
     if form == "arrow":
         with opened(file, form) as table:
-            batches = 1 if isinstance(table, pa.RecordBatchStreamReader) else table.num_record_batches
+            batches = len(table.part_bytes)
         return _even(path, batches, size, most)
     if form in ("npz", "log") or size <= most or _is_compressed(path) or file.encoding is not None:
         return [(path, None, size)]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -51,6 +52,7 @@ from linsep.errors import DataError, ReadError
 from linsep.problem import Array
 
 _ROWS = 1000  # that show what the columns are
+Span = tuple[int, int] | None  # of the parts of a file
 
 
 class HeldTable(File):
@@ -121,7 +123,7 @@ class TypedSource(TableSource):
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         with self.opened(files[0]) as table:
-            schema = schema_of(table)
+            schema = table.schema
             names = self._all = list(schema.names)
             if len(set(names)) < len(names):
                 raise ReadError(files[0].name, "two columns have the same name")
@@ -162,7 +164,8 @@ class TypedSource(TableSource):
             for j in chosen
         }
         wanted = [*chosen, *([] if self._target is None else [self._target])]
-        first = _first_rows(table, [names[j] for j in wanted])
+        batch = table.first_rows([names[j] for j in wanted])
+        first = {names[j]: [] if batch is None else batch.column(names[j]).to_pylist() for j in wanted}
         columns = [(j, names[j], kinds[j], [cell for cell in first[names[j]] if cell is not None]) for j in chosen]
         columns = self._spelled(table, schema, columns, categories | texts)
         if self._name is not None:
@@ -207,8 +210,9 @@ class TypedSource(TableSource):
         for j, name, kind, first in columns:
             if strings.get(j):
                 spelled = NUMBER if j in numeric else cells.kind_of(strings[j], self._spelling)
-                if isinstance(table, _Held) and is_numeric(spelled) and j not in numeric:
-                    whole = cells.without_gaps(table.table.column(name).combine_chunks(), gaps)
+                held = getattr(table, "held", None)
+                if held is not None and is_numeric(spelled) and j not in numeric:
+                    whole = cells.without_gaps(held.column(name).combine_chunks(), gaps)
                     if cells.values(whole, spelled, self._spelling.point) is None:
                         spelled = WORD  # not all of them are
                 if not is_numeric(spelled):
@@ -230,7 +234,7 @@ class TypedSource(TableSource):
         wanted = [name for name, _ in self._layout.columns] + ([] if self._name is None else [self._name])
         first = 0
         with self.opened(file) as table:
-            schema = schema_of(table)
+            schema = table.schema
             for name in wanted:
                 try:
                     if name not in schema.names:
@@ -239,12 +243,11 @@ class TypedSource(TableSource):
                         self._agrees(name, schema.field(name).type)
                 except ColumnError as error:
                     raise ReadError(file.name, str(error), *error.settings) from None
-            batches = _parquet if is_parquet(table) else _arrow
             if file.part is not None:
-                first = rows_before(table, file.part[0])
-            parts = batches(table, wanted, self.options.block_bytes, file.size or 0, file.part)
-            for (batch, position), taken in side_by_side(parts, lambda part: self._take(part[0])):
-                file.position = position
+                first = table.rows_before(file.part[0])
+            parts = table.batches(wanted, self.options.block_bytes, file.part)
+            for (batch, share), taken in side_by_side(parts, lambda part: self._take(part[0])):
+                file.position = int((file.size or 0) * share)
                 try:
                     yield self._piece(*taken.result())
                 except CellError as error:
@@ -273,9 +276,7 @@ class TypedSource(TableSource):
         """Yield the cells of some columns, a block at a time."""
         for file in self.files:
             with self.opened(file) as table:
-                batches = _parquet if is_parquet(table) else _arrow
-                for batch, _ in batches(table, names, self.options.block_bytes, 0, None):
-                    yield batch
+                yield from (batch for batch, _ in table.batches(names, self.options.block_bytes))
 
     def _agrees(self, name: str, kind: pa.DataType) -> None:
         """Refuse a column that has another kind here than the layout says."""
@@ -374,122 +375,144 @@ def _without_gaps(batch: pa.RecordBatch, layout: Layout, gaps: Collection[str]) 
     return batch
 
 
-class _Held:
-    """A table in memory, with the methods of an open Arrow file."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self.table, self.schema, self.batches = table, table.schema, table.to_batches()
-        self.num_record_batches = len(self.batches)
-
-    def get_batch(self, number: int) -> pa.RecordBatch:
-        """Return one of the batches."""
-        return self.batches[number]
-
-    def read_all(self) -> pa.Table:
-        """Return the table."""
-        return self.table
+# ---------------------------------------------------------------------------------------------------------------
+# Formats
 
 
-def in_memory(table: pa.Table) -> _Held:
-    """Return a table as an open file."""
-    return _Held(table)
+class OpenTable(ABC):
+    """A table that is open for reading: what a typed format must tell. ``FORMATS`` has one of them for each format."""
+
+    schema: pa.Schema
+    part_bytes: list[int]  # of the parts that can be read by themselves: row groups, batches; 0 if unknown
+
+    @abstractmethod
+    def __init__(self, whole: Any) -> None:
+        """Open a path, or a binary file."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the file."""
+
+    @abstractmethod
+    def first_rows(self, names: list[str]) -> pa.RecordBatch | None:
+        """Return the first rows of some columns, None if there are none."""
+
+    @abstractmethod
+    def batches(self, names: list[str], size: int, span: Span = None) -> Iterator[tuple[pa.RecordBatch, float]]:
+        """Yield batches of about ``size`` bytes of some parts, or all, and the share of the file that they reach to."""
+
+    @abstractmethod
+    def rows_before(self, number: int) -> int:
+        """Return how many rows lie before a part."""
 
 
-def is_parquet(table: Any) -> bool:
-    """Say whether an open file is Parquet."""
-    return hasattr(table, "schema_arrow")
+class ParquetTable(OpenTable):
+    """A Parquet file."""
+
+    def __init__(self, whole: Any) -> None:
+        import pyarrow.parquet as pq  # slow to import
+
+        # without buffers a whole column of a row group would be held at once; from afar small ones take too long
+        buffer_size = 1 << (16 if isinstance(whole, str) else 18)
+        self._file = pq.ParquetFile(whole, pre_buffer=False, buffer_size=buffer_size)
+        self.schema, metadata = self._file.schema_arrow, self._file.metadata
+        self._groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        self.part_bytes = [group.total_byte_size for group in self._groups]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def first_rows(self, names: list[str]) -> pa.RecordBatch | None:
+        """Return the first rows of some columns."""
+        return next(self._file.iter_batches(batch_size=_ROWS, columns=names, use_threads=False), None)
+
+    def batches(self, names: list[str], size: int, span: Span = None) -> Iterator[tuple[pa.RecordBatch, float]]:
+        """Yield batches of some columns, and the share of the file that they reach to."""
+        wanted = range(*span or (0, len(self._groups)))
+        promised, done = sum(self._groups[number].num_rows for number in wanted), 0
+        stored = sum(self.part_bytes[number] for number in wanted)
+        row = max(_least(self.schema, names), stored // max(1, promised))
+        height = max(1, min(size, 1 << 21) // row)  # the decoder holds pages of every column beside the rows
+        for batch in self._file.iter_batches(height, list(wanted), names, use_threads=False):
+            done += batch.num_rows
+            yield batch, done / max(1, promised)
+        if done != promised:
+            raise ValueError(f"{done} rows, but the file promises {promised}")
+
+    def rows_before(self, number: int) -> int:
+        """Return how many rows lie before a part."""
+        return sum(group.num_rows for group in self._groups[:number])
 
 
-def schema_of(table: Any) -> pa.Schema:
-    """Return the schema of an open file."""
-    return table.schema_arrow if is_parquet(table) else table.schema
+class ArrowTable(OpenTable):
+    """An Arrow file, a stream of batches, or a table in memory."""
+
+    def __init__(self, whole: Any) -> None:
+        self.held: pa.Table | None = whole if isinstance(whole, pa.Table) else None
+        self._stream: Any = None
+        if self.held is not None:
+            parts = self.held.to_batches()
+            self.schema, self._get, count = self.held.schema, parts.__getitem__, len(parts)
+        else:
+            self._file = pa.memory_map(whole) if isinstance(whole, str) else pa.PythonFile(whole, "r")
+            magic = self._file.read(6)
+            self._file.seek(0)
+            if magic == b"ARROW1":
+                file = pa.ipc.open_file(self._file)
+                self.schema, self._get, count = file.schema, file.get_batch, file.num_record_batches
+            else:
+                self._stream = pa.ipc.open_stream(self._file)
+                self.schema, count = self._stream.schema, 1
+        self.part_bytes = [0] * count
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self.held is None:
+            self._file.close()
+
+    def first_rows(self, names: list[str]) -> pa.RecordBatch | None:
+        """Return the first rows of some columns."""
+        found = next(iter(self._stream), None) if self._stream else self._get(0) if self.part_bytes else None
+        if found is None:
+            return None
+        part = found.select(names).slice(0, _ROWS)
+        part.validate(full=True)
+        return part
+
+    def batches(self, names: list[str], size: int, span: Span = None) -> Iterator[tuple[pa.RecordBatch, float]]:
+        """Yield batches of some columns, and the share of the file that they reach to."""
+        batches = self._stream or map(self._get, range(*span or (0, len(self.part_bytes))))
+        for number, batch in enumerate(batches, 1):
+            part = batch.select(names)
+            if self.held is None:
+                part.validate(full=True)  # offsets are taken as they lie in the file: they might point anywhere
+            row = max(_least(self.schema, names), part.nbytes // max(1, part.num_rows))
+            height = max(1, size // row)
+            for start in range(0, part.num_rows, height):
+                yield part.slice(start, height), 0 if self._stream else number / len(self.part_bytes)
+
+    def rows_before(self, number: int) -> int:
+        """Return how many rows lie before a part."""
+        return sum(self._get(k).num_rows for k in range(number))
 
 
-def _first_rows(table: Any, wanted: list[str]) -> dict[str, list[Any]]:
-    """Return the first cells of some columns."""
-    if is_parquet(table):
-        batch = next(table.iter_batches(batch_size=_ROWS, columns=wanted, use_threads=False), None)
-    elif isinstance(table, pa.RecordBatchStreamReader):
-        batch = next(iter(table), None)
-    else:
-        batch = table.get_batch(0) if table.num_record_batches else None
-    if batch is None:
-        return {name: [] for name in wanted}
-    part = batch.select(wanted).slice(0, _ROWS)
-    part.validate(full=True)
-    return {name: part.column(name).to_pylist() for name in wanted}
+FORMATS: dict[str, type[OpenTable]] = {"parquet": ParquetTable, "arrow": ArrowTable}
 
 
 @contextmanager
-def opened(file: File, kind: str) -> Iterator[Any]:
-    """Open a file of record batches; whatever is wrong with it shows here or while it is read."""
+def opened(file: File, form: str) -> Iterator[OpenTable]:
+    """Open a file of a typed format; whatever is wrong with it shows here or while it is read."""
     if isinstance(file, HeldTable):
-        yield _Held(file.table)
+        yield ArrowTable(file.table)
         return
     try:
-        with complaints(file.name), _open(file.whole(), kind) as table:
+        with complaints(file.name), closing(FORMATS[form](file.whole())) as table:
             yield table
     except ReadError:
         raise
     except (ValueError, LookupError, NotImplementedError, OverflowError, TypeError) as error:
         raise ReadError(file.name, f"is damaged, or not a file of this format ({one_line(error)})") from None
-
-
-def _open(whole: Any, kind: str) -> Any:
-    """Open a path or a stream as Parquet, as an Arrow file, or as a stream of Arrow batches."""
-    if kind == "parquet":
-        import pyarrow.parquet as pq  # slow to import
-
-        # without buffers a whole column of a row group would be held at once; from afar small ones take too long
-        return pq.ParquetFile(whole, pre_buffer=False, buffer_size=1 << (16 if isinstance(whole, str) else 18))
-    source = pa.memory_map(whole) if isinstance(whole, str) else pa.PythonFile(whole, "r")
-    magic = source.read(6)
-    source.seek(0)
-    return pa.ipc.open_file(source) if magic == b"ARROW1" else pa.ipc.open_stream(source)
-
-
-Part = tuple[int, int] | None
-
-
-def _parquet(
-    opened: Any, wanted: list[str], size: int, length: int, span: Part
-) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Yield batches of about ``size`` bytes, and how far into the file they reach."""
-    groups = range(opened.metadata.num_row_groups) if span is None else range(*span)
-    stored = promised = done = 0
-    for number in groups:
-        stored += opened.metadata.row_group(number).total_byte_size
-        promised += opened.metadata.row_group(number).num_rows
-    total = max(1, promised)
-    row = max(_least(opened.schema_arrow, wanted), stored // total)
-    size = min(size, 1 << 21)  # the decoder holds pages of every column beside the rows
-    height = max(1, size // row)
-    for batch in opened.iter_batches(batch_size=height, row_groups=list(groups), columns=wanted, use_threads=False):
-        done += batch.num_rows
-        yield batch, length * done // total
-    if done != promised:
-        raise ValueError(f"{done} rows, but the file promises {promised}")
-
-
-def _arrow(opened: Any, wanted: list[str], size: int, length: int, span: Part) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Yield batches of about ``size`` bytes, and how far into the file they reach."""
-    stream = isinstance(opened, pa.RecordBatchStreamReader)
-    batches = opened if stream else map(opened.get_batch, range(*span or (0, opened.num_record_batches)))
-    for number, batch in enumerate(batches, 1):
-        part = batch.select(wanted)
-        if not isinstance(opened, _Held):
-            part.validate(full=True)  # offsets are taken as they lie in the file: they might point anywhere
-        row = max(_least(opened.schema, wanted), part.nbytes // max(1, part.num_rows))
-        height = max(1, size // row)
-        for start in range(0, part.num_rows, height):
-            yield part.slice(start, height), 0 if stream else length * number // opened.num_record_batches
-
-
-def rows_before(opened: Any, number: int) -> int:
-    """Return how many rows lie before a row group of a Parquet file, or before a batch of an Arrow file."""
-    if is_parquet(opened):
-        return sum(opened.metadata.row_group(k).num_rows for k in range(number))
-    return sum(opened.get_batch(k).num_rows for k in range(number))
 
 
 def _least(schema: pa.Schema, wanted: list[str]) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from linsep.data.columnar import TypedSource, check_kind, in_memory
+from linsep.data.columnar import ArrowTable, TypedSource, check_kind
 from linsep.data.files import File, Location, has_blank_lines, last_newline, line_numbers, locate, pieces
 from linsep.data.parallel import cores, side_by_side
 from linsep.data.schema import CellError, ColumnError
@@ -40,7 +40,7 @@ class JsonSource(TypedSource):
         end = len(data) if len(data) < _HEAD else data.rfind(b"\n") + 1
         if not data.strip():
             raise ReadError(file.name, "is empty")
-        yield in_memory(table_of(file.name, data[:end], 1))
+        yield ArrowTable(table_of(file.name, data[:end], 1))
 
     def cells(self, names: list[str]) -> Iterator[pa.Table]:
         """Yield the cells of some columns, a block at a time."""

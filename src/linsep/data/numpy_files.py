@@ -224,20 +224,19 @@ def _check_archive(archive: Any, name: str, labels: bool) -> int:
         info = archive.zip.getinfo(f"{key}.npy")
         with archive.zip.open(info) as member:
             shapes[key], _, kind = _HEADERS[npy.read_magic(member)](member)
+            stored = info.file_size - member.tell()
         claimed = math.prod(shapes[key]) * kind.itemsize
         if kind.hasobject or kind.names is not None:
             raise ReadError(name, f"{key} holds Python objects or records, which linsep does not read")
-        if key != "y" and kind.kind not in "biuf":
-            raise ReadError(name, f"{key} must hold real numbers")
-        if claimed > info.file_size or min(shapes[key], default=0) < 0 or kind.itemsize > _LONGEST_LABEL:
+        if key == "X" and (len(shapes["X"]) != 2 or kind.kind not in "biuf"):
+            raise ReadError(name, "X must be a two-dimensional array of real numbers")
+        if claimed > stored or min(shapes[key], default=0) < 0 or kind.itemsize > _LONGEST_LABEL:
             raise ReadError(name, f"{key} is shorter than its header says")
         if claimed > max(_LARGE, _DENSEST * info.compress_size):
             what = (
                 f"{key} would grow from {info.compress_size:,} to {claimed:,} bytes, as only an array of nearly equal "
             )
             raise ReadError(name, what + "numbers does; if it is one, save it uncompressed (numpy.savez)")
-    if "X" in shapes and len(shapes["X"]) != 2:
-        raise ReadError(name, "X must be a two-dimensional array of real numbers")
     if "X" not in shapes and (shapes["shape"] != (2,) or archive["shape"].dtype.kind not in "iu"):
         raise ReadError(name, "shape must be two numbers")
     if labels and len(shapes["y"]) != 1:
@@ -253,7 +252,7 @@ def _sparse_rows(archive: Any, name: str) -> Any:
     n, d = (int(size) for size in archive["shape"])
     if not (data.ndim == indices.ndim == 1 and len(data) == len(indices) and len(ends) == n + 1 and 0 <= d < 2**31):
         raise ReadError(name, "the arrays of the CSR matrix do not fit together")
-    if indices.dtype.kind not in "iu" or archive["indptr"].dtype.kind not in "iu":
+    if {indices.dtype.kind, archive["indptr"].dtype.kind} - {"i", "u"} or data.dtype.kind not in "biuf":
         raise ReadError(name, "the arrays of the CSR matrix do not have the right types")
     if ends[0] != 0 or (np.diff(ends) < 0).any() or ends[-1] > len(data):
         raise ReadError(name, "the row pointers of the CSR matrix are wrong")

@@ -96,16 +96,15 @@ def _large_columns(X: Array) -> list[int]:
 
 def _typed_columns(source: Source) -> list[tuple[str, Any]]:
     """Return names and types of the columns of Parquet or Arrow files that are numbers."""
-    if source.options.format not in ("parquet", "arrow") or source.layout is None:
-        return []
-    from linsep.data.columnar import opened
+    from linsep.data.columnar import FORMATS, opened
 
+    if source.options.format not in FORMATS or source.layout is None:
+        return []
     wanted = {name for name, kind in source.layout.columns if is_numeric(kind)}
     found: dict[tuple[str, Any], None] = {}
     for file in source.files:
         with opened(file, source.options.format) as table:
-            schema = table.schema_arrow if source.options.format == "parquet" else table.schema
-        found |= {(field.name, field.type): None for field in schema if field.name in wanted}
+            found |= {(field.name, field.type): None for field in table.schema if field.name in wanted}
     return list(found)
 
 
