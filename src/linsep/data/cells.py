@@ -61,7 +61,7 @@ _ISO = "iso"  # a date and a time with a T, fractions of seconds or a zone
 _ISO_SHAPE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?)?"
 
 
-class Spelling(NamedTuple):
+class NumberFormat(NamedTuple):
     """How numbers and gaps are written, as far as the user has said so."""
 
     decimal: str | None = None  # the sign before fractions, None to find out
@@ -146,29 +146,29 @@ def is_time(kind: str) -> bool:
     return name == DATE and form not in ("", _ISO) and re.search("%[^HIMSTRrpf]", form) is None
 
 
-def kind_of(cells: Sequence[str], spelling: Spelling) -> str:
+def kind_of(cells: Sequence[str], number_format: NumberFormat) -> str:
     """Return the first kind that fits every cell; words fit always."""
-    point = spelling.point
-    for kind in _kinds(cells, spelling):
+    point = number_format.point
+    for kind in _kinds(cells, number_format):
         if not cells or _all_fit(kind, cells, point):
             return kind
     return WORD
 
 
-def _kinds(cells: Sequence[str], spelling: Spelling) -> Iterator[str]:
+def _kinds(cells: Sequence[str], number_format: NumberFormat) -> Iterator[str]:
     """Yield the kinds that may fit, in their order."""
     yield from (NUMBER, BOOLEAN, PERCENT)
-    for sign in _SIGNS if spelling.thousands is None else (spelling.thousands,):
-        if sign and sign != spelling.point and any(sign in cell.strip() for cell in cells):
+    for sign in _SIGNS if number_format.thousands is None else (number_format.thousands,):
+        if sign and sign != number_format.point and any(sign in cell.strip() for cell in cells):
             yield f"{GROUPED}:{sign}"
     found = split_unit(cells[0]) if cells else None
     if found is not None:
         yield f"{UNIT}:{found[1]}"
-        for sign in _SIGNS if spelling.thousands is None else (spelling.thousands,):
-            if sign and sign != spelling.point and any(sign in cell.strip() for cell in cells):
+        for sign in _SIGNS if number_format.thousands is None else (number_format.thousands,):
+            if sign and sign != number_format.point and any(sign in cell.strip() for cell in cells):
                 yield f"{UNIT}:{found[1]}:{sign}"
-    if spelling.dates:
-        forms = [spelling.dates] if isinstance(spelling.dates, str) else [*_SHAPES, _ISO]
+    if number_format.dates:
+        forms = [number_format.dates] if isinstance(number_format.dates, str) else [*_SHAPES, _ISO]
         yield from (f"{DATE}:{form}" for form in forms)
 
 

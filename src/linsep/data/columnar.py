@@ -195,25 +195,25 @@ class TypedSource(TableSource):
         self, table: Any, schema: pa.Schema, columns: list[tuple[int, str, str, list[Any]]], asked: set[int]
     ) -> list[tuple[int, str, str, list[Any]]]:
         """Return the columns with the kinds of those whose strings are numbers or dates, as they would be in a CSV."""
-        gaps, numeric = frozenset(self._spelling.gaps), {find(name, schema.names) for name in self.options.numeric}
+        gaps, numeric = frozenset(self._number_format.gaps), {find(name, schema.names) for name in self.options.numeric}
         strings = {
             j: [cell for cell in first if cell.strip() not in gaps]
             for j, _, kind, first in columns
             if kind in (WORD, CATEGORY) and j not in asked and is_string(value_type(schema.field(j).type))
         }
-        if self._spelling.decimal is None and strings:
-            self._spelling = self._spelling._replace(decimal=cells.decimal_sign(strings.values(), ","))
-            if self._spelling.point == ",":
+        if self._number_format.decimal is None and strings:
+            self._number_format = self._number_format._replace(decimal=cells.decimal_sign(strings.values(), ","))
+            if self._number_format.point == ",":
                 what = "linsep reads commas as decimal marks ({0} turns this off)"
                 self.note(self.files[0].name, what, ("decimal", "."))
         found = []
         for j, name, kind, first in columns:
             if strings.get(j):
-                spelled = NUMBER if j in numeric else cells.kind_of(strings[j], self._spelling)
+                spelled = NUMBER if j in numeric else cells.kind_of(strings[j], self._number_format)
                 held = getattr(table, "held", None)
                 if held is not None and is_numeric(spelled) and j not in numeric:
                     whole = cells.without_gaps(held.column(name).combine_chunks(), gaps)
-                    if cells.values(whole, spelled, self._spelling.point) is None:
+                    if cells.values(whole, spelled, self._number_format.point) is None:
                         spelled = WORD  # not all of them are
                 if not is_numeric(spelled):
                     self.check_units(name, strings[j])
@@ -225,7 +225,7 @@ class TypedSource(TableSource):
 
     def _tell_of_words(self, name: str, first: list[str]) -> None:
         """Tell of words that stand among many more numbers."""
-        odd = [cell for cell in first if not cells.fits(NUMBER, cell, self._spelling.point)]
+        odd = [cell for cell in first if not cells.fits(NUMBER, cell, self._number_format.point)]
         if 0 < 2 * len(odd) < len(first):
             why = f"because {shown(odd[0])} is not a number ({{0}} makes this an error)"
             self.note(self.files[0].name, f"linsep reads column {name!r} as words, {why}", ("numeric", name))
@@ -284,7 +284,7 @@ class TypedSource(TableSource):
 
     def _take(self, batch: pa.RecordBatch) -> tuple[Parts, Array | None, Array | None]:
         """Return rows and labels of a batch, and which of its rows have a label, None for all of them."""
-        rows, point = _without_gaps(batch, self._layout, self._spelling.gaps), self._spelling.point
+        rows, point = _without_gaps(batch, self._layout, self._number_format.gaps), self._number_format.point
         if self._name is None:
             return self._parts(rows, point), None, None
         y, kept = labels(batch.column(self._name), self._name, self.options.missing)

@@ -93,8 +93,8 @@ class DelimitedSource(TableSource):
                 else f"first {files[0].skip_rows} lines, which begin"
             )
             self.note(name, f"linsep skips the {lines} with # ({{0}} reads them)", ("skip_rows", 0))
-        form = form_of(files[0], options.delimiter, options.header, self._spelling)
-        self._delimiter, self._spelling, self._header, self._all, body, self._counted = form
+        form = form_of(files[0], options.delimiter, options.header, self._number_format)
+        self._delimiter, self._number_format, self._header, self._all, body, self._counted = form
         self._evidence: dict[str, list[str]] = {}  # cells by which the kind of a column was decided
         self._decided = options.layout is not None  # whether the kinds of the columns are final
         self._taken = 0  # bytes of text that have been read to decide them
@@ -149,27 +149,29 @@ class DelimitedSource(TableSource):
             {find(name, self._all) for name in group} for group in (options.text, options.categorical, options.numeric)
         )
         columns = []
-        for j, column in zip(chosen, columns_of(rows, chosen, self._spelling.gaps), strict=True):
+        for j, column in zip(chosen, columns_of(rows, chosen, self._number_format.gaps), strict=True):
             name = self._all[j]
             self._evidence[name] = column
-            kind = TEXT if j in texts else WORD if j in categories else cells.kind_of(column, self._spelling)
+            kind = TEXT if j in texts else WORD if j in categories else cells.kind_of(column, self._number_format)
             if kind == WORD and j in numeric:
                 kind = NUMBER
             if kind == WORD and j not in categories:
                 self.check_units(name, column)
                 kind = TEXT if is_text(column) else WORD
             if kind == WORD and is_id(column):  # a factor of thousands of words looks like that in few rows
-                column = columns_of(more_rows(self.files[0], self._delimiter, self._header), [j], self._spelling.gaps)[
-                    0
-                ]
+                column = columns_of(
+                    more_rows(self.files[0], self._delimiter, self._header), [j], self._number_format.gaps
+                )[0]
             columns.append((j, name, self._hash(kind), column))
         target = None if self._target is None else self._all[self._target]
         if self._target is not None:
-            labels = columns_of(rows, [self._target], self._spelling.gaps)[0]
-            kind = cells.kind_of(labels, self._spelling) if labels else WORD
+            labels = columns_of(rows, [self._target], self._number_format.gaps)[0]
+            kind = cells.kind_of(labels, self._number_format) if labels else WORD
             if kind.startswith(DATE):
                 self._check_label(str(target), labels, columns)
-            elif is_numeric(kind) and (found := cells.values(words(labels), kind, self._spelling.point)) is not None:
+            elif (
+                is_numeric(kind) and (found := cells.values(words(labels), kind, self._number_format.point)) is not None
+            ):
                 self._check_label(str(target), found.tolist(), columns)
             else:
                 self._check_label(str(target), [cell.strip() for cell in labels], columns, measurable=False)
@@ -184,7 +186,7 @@ class DelimitedSource(TableSource):
             self.note(
                 name, "linsep reads the first row as the names of columns ({0} reads it as data)", ("header", False)
             )
-        if self.options.decimal is None and self._spelling.point == ",":
+        if self.options.decimal is None and self._number_format.point == ",":
             self.note(name, "linsep reads commas as decimal marks ({0} turns this off)", ("decimal", "."))
         for column, kind in kinds.items():
             said, settings = self.explained(column, kind)
@@ -199,8 +201,8 @@ class DelimitedSource(TableSource):
 
     def _tell_of_words(self, rows: list[Line], column: str) -> None:
         """Tell of words that stand among many more numbers."""
-        j, point = self._all.index(column), self._spelling.point
-        there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in self._spelling.gaps]
+        j, point = self._all.index(column), self._number_format.point
+        there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in self._number_format.gaps]
         odd = [row for row in there if not cells.fits(NUMBER, row.cells[j], point)]
         if 0 < 2 * len(odd) < len(there):
             self._tell_of_word(self.files[0].name, odd[0].number, column, odd[0].cells[j])
@@ -241,7 +243,7 @@ class DelimitedSource(TableSource):
         if not (early and isinstance(error, OddCellError)):
             raise error
         late, column = error, error.column
-        kind = cells.kind_of([*self._evidence[column], late.cell], self._spelling)
+        kind = cells.kind_of([*self._evidence[column], late.cell], self._number_format)
         if kind == dict(self._layout.columns)[column]:
             kind = WORD  # it does not serve after all: no column is read again and again
         if kind == WORD and is_id(self._evidence[column]):
@@ -314,8 +316,8 @@ class DelimitedSource(TableSource):
         if (
             not plain
             or self._delimiter not in _PLAIN
-            or self._spelling.point != "."
-            or self._spelling.gaps != cells.GAPS
+            or self._number_format.point != "."
+            or self._number_format.gaps != cells.GAPS
         ):
             return Shape(names, None, lines)
         return Shape(names, np.array([wanted.get(name, UNWANTED) for name in names], dtype=np.int64), lines)
@@ -460,7 +462,7 @@ class DelimitedSource(TableSource):
             return None, None, lines, None
         if target is not None:
             y, kept = self._labels(table.column(target).combine_chunks())
-        return self._labeled_parts(table, str(target), kept, self._spelling.point), y, lines, kept
+        return self._labeled_parts(table, str(target), kept, self._number_format.point), y, lines, kept
 
     def _table(self, piece: memoryview, shape: Shape, conversion: pa.csv.ConvertOptions) -> pa.Table | None:
         """Return some columns of whole rows of text, None if there are none."""
@@ -484,13 +486,13 @@ class DelimitedSource(TableSource):
         }
         if self._target_name is not None:
             types[self._target_name] = pa.string()
-        gaps = self._spelling.gaps
+        gaps = self._number_format.gaps
         return pa.csv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
             null_values=sorted({*gaps, *(f" {gap}" for gap in gaps)}),
             strings_can_be_null=True,
-            decimal_point=self._spelling.point,
+            decimal_point=self._number_format.point,
         )
 
     def _labels(self, column: pa.StringArray) -> tuple[Array, Array | None]:
@@ -500,7 +502,7 @@ class DelimitedSource(TableSource):
         coded = (column.fill_null(word("")) if column.null_count else column).dictionary_encode()
         words = [word.strip() for word in coded.dictionary.to_pylist()]
         codes = numpy_view(coded.indices)
-        absent = np.isin(codes, [code for code, word in enumerate(words) if word in self._spelling.gaps])
+        absent = np.isin(codes, [code for code, word in enumerate(words) if word in self._number_format.gaps])
         if absent.any():
             if self.options.missing != "drop":
                 raise CellError(int(np.argmax(absent)), self._all[self._target], "a missing label", ("missing", "drop"))
@@ -529,7 +531,7 @@ class DelimitedSource(TableSource):
         """Find the cell that pyarrow could not make sense of."""
         kinds = dict(self._layout.columns)
         numbers = [(j, name) for j, name in enumerate(shape.names) if is_numeric(kinds.get(name, WORD))]
-        gaps = {*self._spelling.gaps, *(f" {gap}" for gap in self._spelling.gaps)}
+        gaps = {*self._number_format.gaps, *(f" {gap}" for gap in self._number_format.gaps)}
         try:
             for where, row in numbered(piece.decode(), line, self._delimiter):
                 if len(row) != len(shape.names):
@@ -537,7 +539,7 @@ class DelimitedSource(TableSource):
                     what = f"{found}, but the table has {len(shape.names)} columns"
                     return ReadError(f"{file.name}:{where}", what)
                 for j, name in numbers:
-                    if row[j] not in gaps and not cells.fits(kinds[name], row[j], self._spelling.point):
+                    if row[j] not in gaps and not cells.fits(kinds[name], row[j], self._number_format.point):
                         return self.wrong_kind(f"{file.name}:{where}, column {self.named(name)}", name, row[j])
         except UnicodeDecodeError as bad:
             number = line + piece[: bad.start].count(b"\n")

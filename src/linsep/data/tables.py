@@ -331,8 +331,8 @@ class TableSource(Source):
         self._all: list[str] = []  # names, or numbers, of all columns
         self._layout = Layout(())
         self._levels = Levels(0)
-        self._spelling = cells.Spelling(options.decimal, options.thousands, options.dates, options.gaps)
-        self._fates: dict[str, tuple[int, str, str]] = {}  # of columns that are left out
+        self._number_format = cells.NumberFormat(options.decimal, options.thousands, options.dates, options.gaps)
+        self._usages: dict[str, tuple[int, str, str]] = {}  # of columns that are left out
         self._gaps: Counter[str] = Counter()  # of the present iteration
         self._ranges: tuple[Floats, Floats] | None = None  # of the numbers, while a description is made
 
@@ -364,9 +364,9 @@ class TableSource(Source):
         return self._all
 
     @property
-    def spelling(self) -> cells.Spelling:
+    def number_format(self) -> cells.NumberFormat:
         """How numbers and gaps are written."""
-        return self._spelling
+        return self._number_format
 
     @property
     def layout(self) -> Layout:  # type: ignore[override]
@@ -488,7 +488,7 @@ class TableSource(Source):
         for place, name, kind, _ in columns:
             if name in reasons:
                 why, setting = reasons[name]
-                self._fates[name] = place, kind, f"left out: {why}"
+                self._usages[name] = place, kind, f"left out: {why}"
                 self.note(self.files[0].name, f"linsep leaves out column {name!r}: {why} ({{0}} keeps it)", setting)
         return [(name, kind) for _, name, kind, _ in columns if name not in reasons]
 
@@ -575,7 +575,7 @@ class TableSource(Source):
 
     def state(self) -> dict[str, Any]:
         """Return what a model keeps to read other data in the same way: besides, the sign before fractions."""
-        return super().state() | {"point": self._spelling.point}
+        return super().state() | {"point": self._number_format.point}
 
     def describe(self) -> list[Column]:
         r"""Read all rows, and return what there is to say of every column.
@@ -592,7 +592,7 @@ class TableSource(Source):
         >>> from linsep import read
         >>> source = read(io.BytesIO(b"x,town,class\n1,Ulm,yes\n3,Bonn,no\n"), format="csv")
         >>> for column in source.describe():
-        ...     print(column.name, column.kind, column.levels, column.range, column.gaps, column.fate)
+        ...     print(column.name, column.kind, column.levels, column.range, column.gaps, column.usage)
         x number None (1.0, 3.0) 0 1 feature
         town word 2 None 0 2 features, 1 for each word
         class label 2 None 0 the label
@@ -611,12 +611,12 @@ class TableSource(Source):
                 sum(column == place for column, _ in layout.levels) if kind in (WORD, TEXT) else None,
                 ranges.get(name),
                 twin._gaps[name],
-                _fate(layout, place),
+                _usage(layout, place),
             )
             for place, (name, kind) in enumerate(layout.columns)
         ]
-        for name, (place, kind, fate) in sorted(twin._fates.items(), key=lambda item: item[1][0]):
-            found.insert(place, Column(name, kind_shown(kind), None, None, 0, fate))
+        for name, (place, kind, usage) in sorted(twin._usages.items(), key=lambda item: item[1][0]):
+            found.insert(place, Column(name, kind_shown(kind), None, None, 0, usage))
         if counts:
             found.append(Column(str(layout.target), "label", len(counts), None, 0, "the label"))
         return found
@@ -636,7 +636,7 @@ def _broken(kind: str, cells: list[Any]) -> bool:
     return kind.startswith("date") or any("." in str(cell) or "," in str(cell) for cell in cells)
 
 
-def _fate(layout: Layout, place: int) -> str:
+def _usage(layout: Layout, place: int) -> str:
     """Say what became of a column."""
     kind = layout.columns[place][1]
     own = sum(column == place for column, _ in layout.levels)

@@ -410,7 +410,7 @@ def _typed_text(table: pa.Table, source: Any) -> pa.Table:
 
 def _typed_column(cells: Sequence[str], source: Any) -> pa.Array:
     """Return cells of text as integers if all are, else as doubles if all are numbers, else as words."""
-    point, gaps = source.spelling.point, set(source.spelling.gaps)
+    point, gaps = source.number_format.point, set(source.number_format.gaps)
     there = [None if cell in gaps else cell for cell in cells]
     pattern = number_pattern(point)
     if all(cell is None or pattern.fullmatch(cell) for cell in there):

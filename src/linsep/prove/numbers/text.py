@@ -154,8 +154,8 @@ def _number_texts(source: DelimitedSource) -> Iterator[Any]:
     kinds = {name: kind for name, kind in kinds.items() if kind != BOOLEAN and not kind.startswith(DATE)}
     for block in source.cells(list(kinds)) if kinds else ():
         for name, kind in kinds.items():
-            column = without_gaps(block.column(name).combine_chunks(), source.spelling.gaps)
-            yield plain_numbers(pc.utf8_trim_whitespace(column), kind, source.spelling.point)
+            column = without_gaps(block.column(name).combine_chunks(), source.number_format.gaps)
+            yield plain_numbers(pc.utf8_trim_whitespace(column), kind, source.number_format.point)
 
 
 def _some_rounded(texts: Any) -> bool:
@@ -236,13 +236,13 @@ def reading_of(source: Source) -> dict[str, Any] | None:
 def signs_of(source: Source) -> dict[str, Any]:
     """Return how the text of a table is written, as a document tells it; of another table, how its text would be."""
     if not isinstance(source, DelimitedSource):
-        point = source.spelling.point if isinstance(source, TableSource) else "."
+        point = source.number_format.point if isinstance(source, TableSource) else "."
         return {"delimiter": ",", "header": True, "point": point, "gaps": list(GAPS), "encoding": "utf-8"}
     file = source.files[0]
     signs: dict[str, Any] = {
         "delimiter": source.delimiter,
         "header": source.has_header,
-        "point": source.spelling.point,
+        "point": source.number_format.point,
         "gaps": list(source.options.gaps),
         "encoding": encoding_name(source.options.encoding or "utf-8"),
     }

@@ -265,9 +265,9 @@ def _of_text(found: Table, name: str, kind: str, column: Any, deciding: int, res
     if response and (kind == BOOLEAN or not is_numeric(kind)):
         kind = WORD
     bare = pc.fill_null(pc.utf8_trim_whitespace(column.cast(pa.string())), "")
-    marks = source.spelling.gaps if is_numeric(kind) or source.options.format == "csv" else ("",)
+    marks = source.number_format.gaps if is_numeric(kind) or source.options.format == "csv" else ("",)
     gap = pc.is_in(bare, value_set=words(marks))
-    absent, point = numpy_view(gap), source.spelling.point
+    absent, point = numpy_view(gap), source.number_format.point
     while is_numeric(kind):
         try:
             numbers = _numbers(bare, gap, kind, point)
