@@ -140,7 +140,7 @@ CSR = {"data": np.ones(2), "indices": np.array([0, 1]), "indptr": np.array([0, 1
     ({"X": np.ones(3), "y": np.ones(3)}, "X must be a two-dimensional array of real numbers"),
     ({"X": np.ones((2, 2), complex), "y": np.ones(2)}, "X must be a two-dimensional array of real numbers"),
     ({**CSR, "shape": np.array([2])}, "shape must be two numbers"),
-    ({**CSR, "shape": np.array([2, -1])}, "2 rows of -1 columns do not fit into memory"),
+    ({**CSR, "shape": np.array([2, -1])}, "the rows have no columns"),
     ({**CSR, "shape": np.array([2, 2]), "indices": np.ones(2)}, "the arrays of the CSR matrix do not have the right"),
     ({**CSR, "shape": np.array([3, 2])}, "the arrays of the CSR matrix do not fit together"),
 ])  # fmt: skip
@@ -172,7 +172,7 @@ def test_archives_that_promise_more_than_they_hold(tmp_path: Path) -> None:
     assert said == "a.npz: X is shorter than its header says"
     said = complaint(packed(member({"descr": "<f8", "fortran_order": False, "shape": (2, 2)}, bytes(31))))
     assert said == "a.npz: X is shorter than its header says"
-    assert "X is not an array that can be read" in complaint(packed(b"\x93NUMPY\x01\x00\x05\x00{'a'}"))
+    assert "is damaged, or not an archive of arrays" in complaint(packed(b"\x93NUMPY\x01\x00\x05\x00{'a'}"))
 
 
 def test_labels_of_bytes_are_words(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import linsep
+from linsep.cli import main
 from linsep.errors import DataError, DataNote
 
 COUNTRIES = ["DE", "FR", "IT"]
@@ -92,11 +94,56 @@ def test_every_question_takes_a_frame(tmp_path: Path) -> None:
     assert names == ["copy=low", "copy=high"] or set(names) == {"copy=low", "copy=high"}
 
 
-def test_a_frame_of_numbers_is_a_matrix() -> None:
-    table = pd.DataFrame({"id": [1, 2, 3, 4], "x": [0.0, 1.0, 2.0, 3.0]})
-    model = linsep.Perceptron().fit(table, [0, 0, 1, 1])
-    assert model.n_features_in_ == 2  # every column is a feature, as in scikit-learn
+def test_a_frame_of_numbers_is_a_matrix_but_for_names_of_rows() -> None:
+    labels = [0, 0, 1, 1]
+    plain = pd.DataFrame({"grid": [4, 3, 2, 1], "x": [0.0, 1.0, 2.0, 3.0]})
+    model = linsep.Perceptron().fit(plain, labels)
+    assert model.feature_names_in_.tolist() == ["grid", "x"]  # as in scikit-learn
     assert not hasattr(model, "reading_")
+    for name in ("id", "Unnamed: 0"):
+        table = plain.rename(columns={"grid": name})
+        for each in (table, pl.from_pandas(table), pa.Table.from_pandas(table)):
+            with pytest.warns(DataNote, match=f"leaves out column '{name}': it only numbers the rows"):
+                model = linsep.Perceptron().fit(each, labels)
+            assert model.feature_names_in_.tolist() == ["x"]
+            assert model.predict(each).tolist() == labels == model.predict(table[["x"]]).tolist()
+            with pytest.warns(DataNote, match=r"linsep.read\(X, keep_index=True\) keeps it"):
+                assert linsep.separate(each, labels).n_features == 1
+    assert linsep.Perceptron().fit(plain.rename(columns={"grid": "id"})[["id"]], labels).n_features_in_ == 1
+
+
+def test_a_table_that_lacks_cells_is_predicted_row_by_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Labels of the command are those of Python: none for a row without a number, whatever the format and the label."""
+    table, words = frame()
+    for labels in (words, [int(word == "high") for word in words]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = linsep.Perceptron(max_iter=30).fit(table, labels)
+            holed = table.astype({"amount": object, "country": object})
+            holed.loc[[1, 7], "amount"] = None
+            holed.loc[3, "country"] = None  # a missing word is a word that did not occur
+            holed.loc[4, "country"] = "US"
+            wanted = model.predict(holed).tolist()
+        assert [k for k, label in enumerate(wanted) if label is None] == [1, 7]
+        linsep.save(model, tmp_path / "m.linsep")
+        holed.to_csv(tmp_path / "new.csv", index=False)
+        holed.astype({"amount": float}).to_parquet(tmp_path / "new.parquet", index=False)
+        holed.to_json(tmp_path / "new.jsonl", orient="records", lines=True)
+        for name in ("new.csv", "new.parquet", "new.jsonl"):
+            for out in ("out.csv", "out.parquet"):
+                asked = ["predict", "m.linsep", name, "--out", out, "--score", "--keep-column", "id", "--json"]
+                asked = [str(tmp_path / each) if "." in each else each for each in asked]
+                with pytest.raises(SystemExit):
+                    main(asked)
+                told = capsys.readouterr()
+                assert json.loads(told.out)["unanswered"] == 2
+                assert "there is none for 2 of 40 rows because of missing cells: 2 in column 'amount'" in told.err
+                assert ("new.csv:3: this is the first" in told.err) == (name == "new.csv")
+                found = pd.read_csv(asked[4]) if out == "out.csv" else pd.read_parquet(asked[4])
+                given = [None if pd.isna(label) else type(labels[0])(label) for label in found["label"]]
+                assert given == wanted
+                assert found["score"].isna().tolist() == [label is None for label in wanted]
+                assert list(map(int, found["id"])) == table["id"].tolist()
 
 
 @pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")

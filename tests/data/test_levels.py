@@ -208,11 +208,11 @@ def test_a_table_of_twenty_rows(run: Any) -> None:
 
 
 def decisions(**options: Any) -> tuple[list[DataNote], dict[str, tuple[str, str]]]:
-    """Read the orders; return the notes, and the kind and the fate of each column."""
+    """Read the orders; return the notes, and the kind and the usage of each column."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataNote)
         source = read(ORDERS, **{"encoding": "latin-1", "target": "returned", "missing": "indicator", **options})
-        columns = {column.name: (column.kind, column.fate) for column in source.describe()}
+        columns = {column.name: (column.kind, column.usage) for column in source.describe()}
     return source.notes, columns
 
 
@@ -239,9 +239,9 @@ def test_every_decision_can_be_forbidden() -> None:
 ])  # fmt: skip
 def test_every_decision_can_be_forced(options: dict[str, Any], column: str, kind: str) -> None:
     notes, columns = decisions(**options)
-    found, fate = columns[column]
+    found, usage = columns[column]
     assert found == kind
-    assert not fate.startswith("left out")
+    assert not usage.startswith("left out")
     assert "decimal" not in options or not any("decimal points" in str(note) for note in notes)
 
 

@@ -455,7 +455,7 @@ def test_a_table_of_columns() -> None:
     source, _ = noted(text, missing="zero")
     found = {column.name: column for column in source.describe()}
     assert list(found) == ["id", "x", "town", "when", "class"]
-    assert found["id"].fate == "left out: it only numbers the rows"
+    assert found["id"].usage == "left out: it only numbers the rows"
     assert found["x"][1:] == ("number", None, (-1.0, 5.0), 1, "1 feature")
     assert found["town"][1:] == ("word", 3, None, 1, "3 features, 1 for each word")
     assert found["when"][1:5] == ("date", None, (18262.0, 18264.0), 0)

@@ -18,7 +18,7 @@ def described(path: Path, options: dict[str, Any]) -> dict[str, str]:
     """Return of each column what ``--explain`` says: its kind, its words or classes, its gaps."""
     found = {}
     for column in read(path, **options).describe():
-        kind = "left out" if column.fate.startswith("left out") else column.kind
+        kind = "left out" if column.usage.startswith("left out") else column.kind
         found[column.name] = kind + (f", {column.levels}" if column.levels is not None else "")
         found[column.name] += f", {column.gaps} gaps" if column.gaps else ""
     return found

@@ -106,6 +106,7 @@ def test_exponents_may_have_leading_zeros(tmp_path):
         assert code == 0, text
 
 
+@pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
 def test_nanoseconds_count():
     """Two moments a nanosecond apart are two numbers; equal steps of time are equal numbers."""
     start = np.datetime64("2024-05-01T10:00:00", "ns")

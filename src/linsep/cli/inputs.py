@@ -161,9 +161,9 @@ def explain(source: Source, screen: Screen) -> None:
 
     def show(console: Any) -> None:
         table = Table("column", "kind", "levels or range", "gaps", "becomes")
-        for name, kind, levels, span, gaps, fate in columns:
+        for name, kind, levels, span, gaps, usage in columns:
             size = f"{levels:,}" if levels is not None else f"{span[0]:.6g} to {span[1]:.6g}" if span else ""
-            table.add_row(*(plain_text(cell) for cell in (name, kind, size, f"{gaps:,}" if gaps else "", fate)))
+            table.add_row(*(plain_text(cell) for cell in (name, kind, size, f"{gaps:,}" if gaps else "", usage)))
         console.print(table if columns else f"{source.files[0].name}: no named columns; all of them are numbers")
 
     result(facts, screen, show)
@@ -255,7 +255,8 @@ def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
     from linsep.data.parallel import ahead
     from linsep.models.from_files import fitted_rows
 
-    return fitted_rows(model, source, ahead(source.blocks(), owner=source))
+    rows = fitted_rows(model, source, ahead(source.blocks(), owner=source))
+    return ((X, y) for X, y, _ in rows)
 
 
 def write_proof(path: str, verdict: Any, source: Source, about: Any, options: dict[str, str], note: str | None) -> None:

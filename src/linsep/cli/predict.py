@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from linsep.cli.inputs import blocks, check_place, open_like, open_model
+from linsep.cli.inputs import check_place, open_like, open_model
 from linsep.cli.options import OUTPUT, Data, Model, Place, ReadingAgain, Screen, command
 from linsep.cli.screen import count, facts_table, headline, meter, result
+from linsep.data.row_numbers import Dropped
 from linsep.declared import Parameter
+from linsep.errors import ReadError
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -55,7 +58,8 @@ def predict(
     """Predict the label of every row, in the order of the rows.
 
     linsep reads DATA as it read the training data. It finds columns by name, so their order does not matter; a label
-    column is optional. With more than two classes, --score and --distance write one column per class.
+    column is optional. A row that lacks a number gets an empty label, unless the model learned to take such rows. With
+    more than two classes, --score and --distance write one column per class.
     """
     from linsep.data import writing
 
@@ -83,7 +87,7 @@ def predict(
             columns = _copied(copied, cells, len(answer[0]))
             for name, values in zip(asked, answer, strict=True):
                 columns |= _by_class(name, values, fitted.classes_)
-            labels.update(columns["label"].tolist())
+            labels.update(label for label in columns["label"].tolist() if label is not None)
             put(columns)
             watching.rows += len(columns["label"])
             watching.bytes = source.position
@@ -95,11 +99,13 @@ def predict(
         "out": out,
         "rows": watching.rows,
         "labels": labels,
+        "unanswered": len(source.dropped),
         "seconds": watching.seconds,
     }
 
     def show(console: Any) -> None:
         lines = {str(label): count(number, "row") for label, number in labels.most_common(20)}
+        lines |= {"no answer": count(len(source.dropped), "row")} if len(source.dropped) else {}
         console.print(headline(out, f": {count(watching.rows, 'label')} in {watching.seconds:.2f} s"))
         console.print(facts_table(lines))
 
@@ -114,8 +120,19 @@ def _predictions(
     This process predicts on all cores, and other processes on this machine take seconds to start: they must be asked
     for with ``--cluster local``.
     """
+    from linsep.data.parallel import ahead
+    from linsep.models.from_files import answers, unanswered
+
     if place.cluster is None:
-        yield from (tuple(getattr(fitted, method)(X) for method in methods) for X, _ in blocks(fitted, source))
+        dropped = []
+        for found, left in answers(fitted, source, ahead(source.pieces(), owner=source), methods):
+            dropped.append(left)
+            yield found
+        source.dropped = replace(Dropped.joined(dropped), cells=source._missing_cells())
+        if source.dropped.rows == 0:
+            raise ReadError(source.files[0].name, "no rows")
+        if len(source.dropped):
+            warnings.warn(unanswered(source, source.dropped), stacklevel=2)
         return
     with place.client() as client:
         from linsep import cluster

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -15,9 +16,8 @@ import click
 from linsep.cli.inputs import check_place
 from linsep.cli.options import DECIDING, OUTPUT, Argument, ReadingAgain, Screen, as_option, command, reading_options
 from linsep.cli.screen import count, facts_table, headline, result
-from linsep.data.options import READING, Options
-from linsep.declared import Declared, Parameter
-from linsep.errors import Setting
+from linsep.declared import Parameter
+from linsep.errors import DataNote
 from linsep.wording import digits, shown_number
 
 _SHOWN = 40  # coefficients and rows on the screen
@@ -105,56 +105,48 @@ class ModelOptions:
     ] = None
 
 
-def _table_options() -> tuple[Declared, ...]:
-    """Return how a table can be read: fewer formats, and fewer ways to treat missing cells."""
-    text = (
-        "format",
-        "delimiter",
-        "header",
-        "missing",
-        "gaps",
-        "encoding",
-        "decimal",
-        "thousands",
-        "comment",
-        "skip_rows",
-    )
-    columns = ("ignore", "categorical", "numeric", "dates", "keep_index")
-    known = {each.name: each for each in reading_options(*text, *columns)}
-    formats = replace(
-        known["format"].about, help="File format. [default: by name]", typed=Literal["csv", "jsonl", "parquet", "arrow"]
-    )
-    about = Parameter("For empty cells: raise an error, or drop their rows.", READING)
-    known["format"] = known["format"]._replace(about=formats)
-    known["missing"] = Declared("missing", Literal["error", "drop"], "error", about)
-    return tuple(known.values())
-
-
 class TableOptions(ReadingAgain):
-    """How to read the table."""
+    """How to read the table: fewer formats have names of columns."""
 
-    parameters_declared = _table_options()
-
-    def columns(self, name: str) -> list[str]:
-        """Return the columns that an option names."""
-        return list(self.given.get(name, ()))
+    parameters_declared = tuple(
+        each
+        if each.name != "format"
+        else each._replace(
+            about=replace(
+                each.about,
+                help="File format. [default: by name, then by content]",
+                typed=Literal["csv", "jsonl", "parquet", "arrow"],
+            )
+        )
+        for each in reading_options(
+            "format",
+            "delimiter",
+            "header",
+            "missing",
+            "gaps",
+            "encoding",
+            "decimal",
+            "thousands",
+            "comment",
+            "skip_rows",
+            "ignore",
+            "categorical",
+            "numeric",
+            "text",
+            "dates",
+            "keep_index",
+        )
+    )
 
     @property
     def missing(self) -> str:
         """What to do about missing cells."""
-        return str(self.given["missing"])
-
-    def options(self) -> Any:
-        """Return the options for the reader of tables."""
-        given: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in self.given.items()
-        }
-        return Options(**{"format": ""} | given)
+        return str(self.given.get("missing", "error"))
 
 
 @command('linsep regression data.csv --formula "HG ~ NV + PI + EH"')
 def regression(
-    data: Annotated[str, Argument("CSV, TSV, Parquet or Arrow; - is standard input.")],
+    data: Annotated[str, Argument("CSV, TSV, JSON Lines, Parquet or Arrow; - is standard input.")],
     model: ModelOptions,
     rows: Annotated[bool, Parameter("List the separated rows, counted from 0.", panel=OUTPUT)] = False,
     proof: Annotated[str | None, Parameter("Write the proof to this JSON file.", panel=OUTPUT, metavar="OUT")] = None,
@@ -227,115 +219,126 @@ class RegressionInput:
     table: Any  # the rows and columns that are used
     parts: list[str]  # columns of the response, of strata and of weights; none if a formula computes it
     response: str
-    source: Any
     missing: str
 
     @classmethod
     def of(cls, data: str, model: ModelOptions, table: TableOptions) -> RegressionInput:
         """Read a file as options say."""
-        from linsep.data.cells import is_time
-        from linsep.data.frames import read_frame
-
         if (model.formula is None) == (model.target is None):
             raise ValueError("give either --formula or --target; --target y models column y by all others")
         if model.event is not None and model.family != "cox":
             raise ValueError("--event needs --family cox")
         if model.failures is not None and model.family != "binomial":
             raise ValueError("--failures needs --family binomial")
-        frame = read_frame(data, table.options())
-        values = model.values or ("decimal" if frame.text else None)
-        common = {
-            "family": model.family,
-            "values": values,
-            "alias": model.alias,
-            "fit_intercept": model.fit_intercept,
-            "order": None if model.order is None else _labels(model.order),
-        }
-        build = _by_target if model.formula is None else _by_formula
-        given, kept, parts, response = build(frame, model, table, common)
-        notes = ["linsep reads the first row as the names of columns (--no-header reads it as data)"] * frame.counted
-        notes += [
-            f"{frame.where(row)}: column {name!r} is read as words, because {cell!r} is not a number "
-            f"(--numeric {name} makes this an error)"
-            for name, (row, cell) in frame.odd.items()
-            if any(each.startswith((f"{name}=", f"{name}[")) for each in given.names)
-        ]
-        notes += [
-            f"column {name!r} has times of day: they are seconds since midnight"
-            if is_time(kind)
-            else f"column {name!r} has dates: they are days since 1970-01-01"
-            for name, kind in kept.kinds.items()
-            if kind.startswith("date") and name in given.names
-        ]
-        if len(kept.dropped):
-            notes.append(f"linsep drops {kept.dropped.words()} (--missing drop)")
-        given = replace(given, notes=(*given.notes, *notes))
-        return cls(given, kept, parts, response, frame, table.missing)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataNote)  # they become notes of the result
+            source = open_table(data, **table.given)
+            build = _by_target if model.formula is None else _by_formula
+            return build(source, model, table)
 
     def reading(self, found: Any) -> dict[str, Any] | None:
         """Return how others can make the rows of a proof from the file; None if a formula computes more."""
         from linsep.prove.regression.reading import reading_of
 
-        return reading_of(found._given, self.table, self.parts, self.source, self.missing)
+        return reading_of(found._given, self.table, self.parts, self.missing)
 
 
-def _by_formula(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the model of a formula, its table, the columns of its response, and what to call it."""
+def open_table(data: str, **options: Any) -> Any:
+    """Open a file of which nothing is known yet but the names of its columns."""
+    from linsep.data.read import read
+    from linsep.data.schema import Layout
+    from linsep.data.tables import TableSource
+
+    source = read(data, labels=False, layout=Layout(()), **options)
+    if not isinstance(source, TableSource):
+        what = f"{source.options.format} files have no column names: use CSV, JSON Lines, Parquet or Arrow"
+        raise ValueError(f"{source.files[0].name}: {what}")
+    return source
+
+
+def _named(source: Any, *wanted: str | None) -> list[str]:
+    """Return the names of columns that are asked for by name or number, or an error with near names."""
+    from linsep.data.schema import find
+
+    return [source.column_names[find(each, source.column_names)] for each in wanted if each is not None]
+
+
+def _modeled(X: Any, y: Any, options: dict[str, Any], model: ModelOptions, table: Any) -> Any:
+    """Return the model of a design, or a formula, and a response; its notes are also those of the reading."""
+    from linsep.prove.numbers.text import default_values
     from linsep.prove.regression.inputs import gather
+
+    common = {
+        "family": model.family,
+        "values": model.values or default_values(table.source),
+        "alias": model.alias,
+        "fit_intercept": model.fit_intercept,
+        "order": None if model.order is None else _labels(model.order),
+    }
+    with lines_named(table):
+        given = gather(X, y, {**options, **common})
+    notes = [note.words(as_option) for note in table.source.notes]
+    if len(table.dropped):
+        notes.append(f"linsep drops {table.dropped.words()} (--missing drop)")
+    return replace(given, notes=(*given.notes, *notes))
+
+
+def _by_formula(probe: Any, model: ModelOptions, table: TableOptions) -> RegressionInput:
+    """Return the model of a formula."""
+    from linsep.prove.regression.inputs import formula_columns
+    from linsep.prove.regression.table import read_table
 
     assert model.formula is not None
-    used = [each for each in frame.columns if re.search(rf"(?<![\w.]){re.escape(each)}(?![\w.])", model.formula)]
-    beside = [frame.named(each) for each in (model.strata, model.weights) if each]
-    absorb = [frame.named(each) for each in model.absorb or ()]
-    kept = frame.only([*used, *absorb, *beside], missing=table.missing, others=True)  # names of others may be near
-    options = {
-        "strata": frame.named(model.strata) if model.strata else None,
-        "weights": frame.named(model.weights) if model.weights else None,
-        "absorb": absorb or None,
-        **common,
-    }
+    if table.missing == "indicator":
+        raise ValueError("--missing indicator adds columns that no formula names: use --missing zero or --missing drop")
+    names = probe.column_names
+    strata, weights = _named(probe, model.strata), _named(probe, model.weights)
+    absorb = _named(probe, *model.absorb or ())
+    used = {*formula_columns(model.formula, names), *strata, *weights, *absorb}
     left = model.formula.partition("~")[0].strip()
+    response = [*formula_columns(left, names), *strata, *weights, *absorb]
+    source = probe.with_options(layout=None, keep_index=True, ignore=tuple(name for name in names if name not in used))
+    found = read_table(source, dict(source.layout.columns), frozenset(response)).complete(response, table.missing)
+    options = {
+        "strata": strata[0] if strata else None,
+        "weights": weights[0] if weights else None,
+        "absorb": absorb or None,
+    }
     two = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
     own = list(two.groups()) if two else [left.strip("`")]
-    parts = [*own, *beside] if all(each in kept.columns for each in own) else []
-    with lines_named(kept):
-        return gather(model.formula, kept, options), kept, parts, left
+    parts = [*own, *strata, *weights] if all(each in found.columns for each in own) else []
+    return RegressionInput(_modeled(model.formula, found, options, model, found), found, parts, left, table.missing)
 
 
-def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the model of a response and all other columns, its table, the columns of its response, and its name."""
+def _by_target(probe: Any, model: ModelOptions, table: TableOptions) -> RegressionInput:
+    """Return the model of a response and all other columns."""
     import numpy as np
 
-    from linsep.prove.regression.inputs import gather
+    from linsep.prove.regression.table import read_table
 
-    assert model.target is not None
-    target = frame.named(model.target)
-    second = [frame.named(each) for each in (model.event, model.failures) if each]
-    beside = [frame.named(each) for each in (model.strata, model.weights) if each]
-    absorb = [frame.named(each) for each in model.absorb or ()]
-    ignored = [frame.named(each) for each in table.columns("ignore")]
-    features = [name for name in frame.columns if name not in (target, *second, *beside, *absorb, *ignored)]
-    asked = {frame.named(each) for each in (*table.columns("categorical"), *table.columns("numeric"))}
-    naming = frame.naming_rows([name for name in features if name not in asked])
-    naming = {} if table.given.get("keep_index") or len(naming) == len(features) else naming
-    features = [name for name in features if name not in naming]
-    kept = frame.only([target, *second, *beside, *absorb, *features], missing=table.missing)
-    y = kept[target] if not second else np.column_stack([kept[target], kept[second[0]]])
-    X = kept.only(features, missing="error") if features else np.zeros((len(kept), 0))
+    (target,) = _named(probe, model.target)
+    second = _named(probe, model.event, model.failures)
+    strata, weights = _named(probe, model.strata), _named(probe, model.weights)
+    absorb = _named(probe, *model.absorb or ())
+    others = [target, *second, *strata, *weights, *absorb]
+    ignored = (*_named(probe, *table.given.get("ignore", ())), *others[1:])
+    source = probe.with_options(layout=None, labels=True, target=target, ignore=ignored)
+    beside = probe.with_options(
+        layout=None, keep_index=True, ignore=tuple(name for name in probe.column_names if name not in others)
+    )
+    features = dict(source.layout.columns)
+    found = read_table(source, features | dict(beside.layout.columns), frozenset(others))
+    found = found.complete(others, table.missing)
     options = {
-        "strata": kept[frame.named(model.strata)] if model.strata else None,
-        "weights": kept[frame.named(model.weights)] if model.weights else None,
-        "absorb": [(each, kept[each]) for each in absorb] or None,
-        "categories": None if second else kept.categories.get(target),
-        **common,
+        "strata": found[strata[0]] if strata else None,
+        "weights": found[weights[0]] if weights else None,
+        "absorb": [(each, found[each]) for each in absorb] or None,
+        "categories": None if second else found.categories.get(target),
     }
-    with lines_named(kept):
-        given = gather(X, y, options)
-    notes = [
-        f"linsep leaves out column {name!r}: {why} ({as_option(Setting(*setting))} keeps it)"
-        for name, (why, setting) in naming.items()
-    ]
-    return replace(given, notes=(*given.notes, *notes)), kept, [target, *second, *beside], target
+    X = found.only(list(features)) if features else np.zeros((len(found), 0))
+    y = found[target] if not second else np.column_stack([found[target], found[second[0]]])
+    given = _modeled(X, y, options, model, found)
+    return RegressionInput(given, found, [target, *second, *strata, *weights], target, table.missing)
 
 
 def _labels(text: str) -> list[str]:
@@ -412,9 +415,11 @@ def _design_place(proof: str | None) -> str | None:
 def _write(path: str, found: Any, asked: RegressionInput, model: ModelOptions) -> str | None:
     """Write the proof in one step, and the design that it is about if the file alone does not tell it."""
     from linsep.data.files import replacing
+    from linsep.data.schema import BOOLEAN, NUMBER, WORD
     from linsep.prove.regression.documents import design_text, document
 
-    odd = next((name for name in asked.parts if name in asked.table.kinds), None)
+    plain = (NUMBER, BOOLEAN, WORD)
+    odd = next((name for name in asked.parts if asked.table.kinds[name] not in plain), None)
     if odd is not None:
         raise ValueError(f"column {odd!r}: a proof needs a response written in plain numbers")
     options = {"formula": model.formula} if model.formula else {"target": str(model.target)}

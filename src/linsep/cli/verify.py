@@ -11,7 +11,6 @@ from linsep.cli.inputs import check_place, open_data, with_rows_named
 from linsep.cli.options import OUTPUT, Argument, Data, Reading, Screen, command
 from linsep.cli.screen import count, facts_table, headline, result
 from linsep.data.files import is_url, replacing
-from linsep.data.options import Options
 from linsep.declared import Parameter
 
 if TYPE_CHECKING:
@@ -203,7 +202,6 @@ def _lines(content: dict[str, Any], outcome: Outcome, about: dict[str, str]) -> 
 
 def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     """Return the outcome of the check; the plain one reads CSV by itself."""
-    from linsep.data.frames import read_frame
     from linsep.prove.check import linsep_check
     from linsep.prove.check.plain_document import Fails
     from linsep.prove.check.plain_table import table
@@ -218,7 +216,7 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
         except Fails as error:
             return Outcome(False, str(error))
     try:
-        frame = read_frame(data, *_separation_reading(content["data"]["reading"], base))
+        frame = _separation_table(content["data"]["reading"], data)
         formula = content["made"]["options"].get("formula")
         own = frame.columns[: content["n_features"]] == content["names"]
         if content["data"]["reading"] is None and formula and not own:
@@ -232,14 +230,27 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     return check_separation_document(content, X, columns, plain=plain)
 
 
-def _separation_reading(how: dict[str, Any] | None, base: str) -> tuple[Any, dict[str, str]]:
-    """Return how a document says that a text is read, and of which kinds its columns are."""
+def _separation_table(how: dict[str, Any] | None, data: str) -> Any:
+    """Return a table with the columns that a document uses, read as it says; a table of a design is one of numbers."""
+    from linsep.cli.regression import open_table
     from linsep.data.schema import NUMBER, WORD
+    from linsep.prove.regression.table import read_table
 
     if how is None:
-        return Options("", decimal=".", thousands="", dates=False), {}
+        source = open_table(data, decimal=".", thousands="", dates=False)
+        names = source.column_names
+        return read_table(source, dict.fromkeys(names, NUMBER), frozenset(names))
+    signs: dict[str, Any] = {name: how[name] for name in ("delimiter", "header", "encoding", "comment") if name in how}
+    signs |= {"skip_rows": how.get("skip", 0), "decimal": how["point"], "gaps": how["gaps"]}
+    source = open_table(data, **signs)
     flat = [each for column in how["columns"] for each in column.get("product", [column])]
-    kinds = {each["column"]: WORD if "level" in each else each.get("kind", NUMBER) for each in flat}
-    signs = {"header": how["header"], "encoding": how["encoding"], "thousands": "", "dates": False}
-    delimiter = None if base.endswith(".tsv") else how["delimiter"]
-    return Options("", delimiter=delimiter, decimal=how["point"], gaps=tuple(how["gaps"]), **signs), kinds
+    kinds = {each["column"]: each.get("kind", NUMBER) for each in flat if "level" not in each}
+    for each in flat:
+        kinds.setdefault(each["column"], each.get("kind", WORD))
+    parts = [how["target"], *how["others"]]
+    for name in parts:
+        kinds.setdefault(name, NUMBER)
+    missing = [name for name in kinds if name not in source.column_names]
+    if missing:
+        raise ValueError(f"{data}: there is no column {missing[0][:40]!r}")
+    return read_table(source, kinds, frozenset(parts))

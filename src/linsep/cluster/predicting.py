@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from distributed import Client
@@ -15,7 +16,7 @@ from linsep.cluster.workers import ShardPool, repeat
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
 from linsep.errors import ParameterError
-from linsep.models.from_files import fitted_rows
+from linsep.models.from_files import answers, fitted_rows, unanswered
 from linsep.problem import Array
 
 METHODS = ("predict", "decision_function", "distance")
@@ -45,7 +46,7 @@ def predict(
     Yields
     ------
     results : tuple of ndarray
-        What each method says of the rows of a shard, in the order of the rows.
+        What each method says of the rows of a shard, in the order of the rows; None or NaN of a row that lacks a value.
 
     Examples
     --------
@@ -64,12 +65,17 @@ def predict(
         if method not in METHODS:
             raise ParameterError("methods", method, f"among {', '.join(METHODS)}")
     pool, rows = ShardPool(client, source, shard_bytes), 0
-    for blocks, notes in pool.ask_once(predicted, (model, methods)):
+    dropped: list[Dropped] = []
+    for blocks, notes, left in pool.ask_once(predicted, (model, methods)):
         repeat(notes)
         yield from blocks
+        dropped.append(left)
         rows += sum(len(first) for first, *_ in blocks)
     if rows == 0:
         raise pool.no_rows()
+    source.dropped = Dropped.joined(dropped)
+    if len(source.dropped):
+        warnings.warn(unanswered(source, source.dropped), stacklevel=2)
 
 
 def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 << 26) -> Counter[tuple[Any, Any]]:
@@ -137,12 +143,13 @@ def score(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 <<
     return sum(number for (true, found), number in pairs.items() if true == found) / sum(pairs.values())
 
 
-def predicted(shard: Shard, task: tuple[Source, tuple[Any, tuple[str, ...]]]) -> tuple[list[Any], list[str]]:
-    """Ask the model about the rows of a shard, block by block; return also what there was to warn of."""
+def predicted(shard: Shard, task: tuple[Source, tuple[Any, tuple[str, ...]]]) -> tuple[list[Any], list[str], Dropped]:
+    """Ask the model about the rows of a shard, block by block; return also the warnings and the dropped rows."""
     source, (model, methods) = copy(task[0]), task[1]
     with warnings.catch_warnings(record=True) as notes:
-        blocks = [tuple(getattr(model, method)(X) for method in methods) for X, _ in _rows(shard, source, model)]
-    return blocks, [str(note.message) for note in notes]
+        found = list(answers(model, source, shard.pieces_of(source), methods))
+    dropped = replace(Dropped.joined(left for _, left in found), cells=source._missing_cells())
+    return [blocks for blocks, _ in found], [str(note.message) for note in notes], dropped
 
 
 def confused(shard: Shard, task: tuple[Source, Any]) -> tuple[Counter[tuple[Any, Any]], list[str], Dropped]:
@@ -150,10 +157,6 @@ def confused(shard: Shard, task: tuple[Source, Any]) -> tuple[Counter[tuple[Any,
     source, model = copy(task[0]), task[1]
     pairs: Counter[tuple[Any, Any]] = Counter()
     with warnings.catch_warnings(record=True) as notes:
-        for X, y in _rows(shard, source, model):
+        for X, y, _ in fitted_rows(model, source, shard.read(source)):
             pairs.update(zip(y.tolist(), model.predict(X).tolist(), strict=True))
     return pairs, [str(note.message) for note in notes], source.dropped
-
-
-def _rows(shard: Shard, source: Source, model: Any) -> Iterator[tuple[Any, Any]]:
-    return fitted_rows(model, source, shard.read(source))

@@ -10,13 +10,12 @@ from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-import pyarrow as pa
-
 from linsep.data.columnar import opened
 from linsep.data.files import File, exists, is_url, masked, open_bytes
 from linsep.data.numpy_files import mapped
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Block, Source, left_out
+from linsep.data.source import Piece as RowPiece
 from linsep.errors import ParameterError, ReadError
 
 Span = tuple[int, int] | None  # of a file: bytes of text, rows, row groups, batches; None for all of it
@@ -61,19 +60,23 @@ class Shard:
 
     def read(self, source: Source) -> Iterator[Block]:
         """Yield the blocks of this shard, read as the source is; rows are numbered from 0."""
-        source.files = [source.files[0], *(File(path, part=span) for path, span, _ in self.pieces)]
         first_row = 0
         parts: list[Dropped] = []
+        for X, y, kept in self.pieces_of(source):
+            parts.append(left_out(X.shape[0], kept))
+            if X.shape[0]:
+                yield Block(X, y, first_row)
+                first_row += X.shape[0]
+        source.dropped = replace(Dropped.joined(parts), cells=source._missing_cells())
+
+    def pieces_of(self, source: Source) -> Iterator[RowPiece]:
+        """Yield the rows of this shard as they are read; a piece knows which rows were dropped."""
+        source.files = [source.files[0], *(File(path, part=span) for path, span, _ in self.pieces)]
         for file in source.files[1:]:
             try:
-                for X, y, kept in source._read(file):
-                    parts.append(left_out(X.shape[0], kept))
-                    if X.shape[0]:
-                        yield Block(X, y, first_row)
-                        first_row += X.shape[0]
+                yield from source._read(file)
             except ReadError as error:
                 raise _placed(error, file) from None
-        source.dropped = replace(Dropped.joined(parts), cells=source._missing_cells())
 
 
 def _placed(error: ReadError, file: File) -> ReadError:
@@ -162,7 +165,7 @@ def _pieces(file: File, form: str, most: int) -> list[Piece]:
         return _even(path, len(array), array.nbytes, most)
     if form == "parquet":
         with opened(file, form) as table:
-            groups = [table.metadata.row_group(k).total_byte_size for k in range(table.metadata.num_row_groups)]
+            groups = table.part_bytes
         return (
             [(path, (k, k + 1), size) for k, size in enumerate(groups)]
             if sum(groups) > most
@@ -170,7 +173,7 @@ def _pieces(file: File, form: str, most: int) -> list[Piece]:
         )
     if form == "arrow":
         with opened(file, form) as table:
-            batches = 1 if isinstance(table, pa.RecordBatchStreamReader) else table.num_record_batches
+            batches = len(table.part_bytes)
         return _even(path, batches, size, most)
     if form in ("npz", "log") or size <= most or _is_compressed(path) or file.encoding is not None:
         return [(path, None, size)]

@@ -7,7 +7,7 @@ separators, numbers with one unit or currency, dates and times; otherwise it hol
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -61,7 +61,7 @@ _ISO = "iso"  # a date and a time with a T, fractions of seconds or a zone
 _ISO_SHAPE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?)?"
 
 
-class Spelling(NamedTuple):
+class NumberFormat(NamedTuple):
     """How numbers and gaps are written, as far as the user has said so."""
 
     decimal: str | None = None  # the sign before fractions, None to find out
@@ -146,29 +146,29 @@ def is_time(kind: str) -> bool:
     return name == DATE and form not in ("", _ISO) and re.search("%[^HIMSTRrpf]", form) is None
 
 
-def kind_of(cells: Sequence[str], spelling: Spelling) -> str:
+def kind_of(cells: Sequence[str], number_format: NumberFormat) -> str:
     """Return the first kind that fits every cell; words fit always."""
-    point = spelling.point
-    for kind in _kinds(cells, spelling):
+    point = number_format.point
+    for kind in _kinds(cells, number_format):
         if not cells or _all_fit(kind, cells, point):
             return kind
     return WORD
 
 
-def _kinds(cells: Sequence[str], spelling: Spelling) -> Iterator[str]:
+def _kinds(cells: Sequence[str], number_format: NumberFormat) -> Iterator[str]:
     """Yield the kinds that may fit, in their order."""
     yield from (NUMBER, BOOLEAN, PERCENT)
-    for sign in _SIGNS if spelling.thousands is None else (spelling.thousands,):
-        if sign and sign != spelling.point and any(sign in cell.strip() for cell in cells):
+    for sign in _SIGNS if number_format.thousands is None else (number_format.thousands,):
+        if sign and sign != number_format.point and any(sign in cell.strip() for cell in cells):
             yield f"{GROUPED}:{sign}"
     found = split_unit(cells[0]) if cells else None
     if found is not None:
         yield f"{UNIT}:{found[1]}"
-        for sign in _SIGNS if spelling.thousands is None else (spelling.thousands,):
-            if sign and sign != spelling.point and any(sign in cell.strip() for cell in cells):
+        for sign in _SIGNS if number_format.thousands is None else (number_format.thousands,):
+            if sign and sign != number_format.point and any(sign in cell.strip() for cell in cells):
                 yield f"{UNIT}:{found[1]}:{sign}"
-    if spelling.dates:
-        forms = [spelling.dates] if isinstance(spelling.dates, str) else [*_SHAPES, _ISO]
+    if number_format.dates:
+        forms = [number_format.dates] if isinstance(number_format.dates, str) else [*_SHAPES, _ISO]
         yield from (f"{DATE}:{form}" for form in forms)
 
 
@@ -228,6 +228,17 @@ def values(column: pa.StringArray, kind: str, point: str) -> np.ndarray[Any, np.
     except pa.ArrowInvalid:
         return None
     return None if found is None else np.asarray(numpy_view(found), dtype=np.float64)
+
+
+def without_gaps(column: Any, gaps: Collection[str]) -> Any:
+    """Return a column of strings with null for texts that mark a missing value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    marked = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words(sorted(gaps)).cast(column.type))
+    return pc.if_else(marked, pa.scalar(None, column.type), column) if pc.any(marked).as_py() else column
 
 
 def _all(true: Any, column: Any) -> bool:

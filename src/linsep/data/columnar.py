@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import words
 from linsep.data.files import File, complaints, one_line
 from linsep.data.one_hot import Levels
 from linsep.data.options import GAPS, Options
@@ -41,6 +40,7 @@ from linsep.data.tables import (
     WrongKindError,
     choose,
     finished,
+    is_plain,
     is_string,
     kept_rows,
     kind_of,
@@ -52,6 +52,7 @@ from linsep.errors import DataError, ReadError
 from linsep.problem import Array
 
 _ROWS = 1000  # that show what the columns are
+Span = tuple[int, int] | None  # of the parts of a file
 
 
 class HeldTable(File):
@@ -122,7 +123,7 @@ class TypedSource(TableSource):
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         with self.opened(files[0]) as table:
-            schema = schema_of(table)
+            schema = table.schema
             names = self._all = list(schema.names)
             if len(set(names)) < len(names):
                 raise ReadError(files[0].name, "two columns have the same name")
@@ -137,11 +138,6 @@ class TypedSource(TableSource):
     def opened(self, file: File) -> Any:
         """Open a file: a context in which its columns are."""
         return opened(file, self.options.format)
-
-    def read_all(self, file: File) -> pa.Table:
-        """Return the whole table of a file."""
-        with self.opened(file) as table:
-            return table.read() if is_parquet(table) else table.read_all()
 
     def note(self, where: str, what: str, *settings: tuple[str, Any]) -> None:
         """Tell of a decision; options are those of `linsep.read`."""
@@ -161,13 +157,15 @@ class TypedSource(TableSource):
         categories, texts, numeric = (
             {find(name, names) for name in group} for group in (options.categorical, options.text, options.numeric)
         )
+        categories |= {j for j in chosen if _has_number_categories(schema.field(j).type) and j not in numeric}
         hashed = options.hash_bits is not None
         kinds = {
             j: kind_of(names[j], schema.field(j).type, category=j in categories, text=j in texts, hashed=hashed)
             for j in chosen
         }
         wanted = [*chosen, *([] if self._target is None else [self._target])]
-        first = _first_rows(table, [names[j] for j in wanted])
+        batch = table.first_rows([names[j] for j in wanted])
+        first = {names[j]: [] if batch is None else batch.column(names[j]).to_pylist() for j in wanted}
         columns = [(j, names[j], kinds[j], [cell for cell in first[names[j]] if cell is not None]) for j in chosen]
         columns = self._spelled(table, schema, columns, categories | texts)
         if self._name is not None:
@@ -197,24 +195,26 @@ class TypedSource(TableSource):
         self, table: Any, schema: pa.Schema, columns: list[tuple[int, str, str, list[Any]]], asked: set[int]
     ) -> list[tuple[int, str, str, list[Any]]]:
         """Return the columns with the kinds of those whose strings are numbers or dates, as they would be in a CSV."""
-        gaps, numeric = frozenset(self._spelling.gaps), {find(name, schema.names) for name in self.options.numeric}
+        gaps, numeric = frozenset(self._number_format.gaps), {find(name, schema.names) for name in self.options.numeric}
         strings = {
             j: [cell for cell in first if cell.strip() not in gaps]
             for j, _, kind, first in columns
             if kind in (WORD, CATEGORY) and j not in asked and is_string(value_type(schema.field(j).type))
         }
-        if self._spelling.decimal is None and strings:
-            self._spelling = self._spelling._replace(decimal=cells.decimal_sign(strings.values(), ";"))
-            if self._spelling.point == ",":
+        if self._number_format.decimal is None and strings:
+            self._number_format = self._number_format._replace(decimal=cells.decimal_sign(strings.values(), ","))
+            if self._number_format.point == ",":
                 what = "linsep reads commas as decimal marks ({0} turns this off)"
                 self.note(self.files[0].name, what, ("decimal", "."))
         found = []
         for j, name, kind, first in columns:
             if strings.get(j):
-                spelled = NUMBER if j in numeric else cells.kind_of(strings[j], self._spelling)
-                held = isinstance(table, _Held) and is_numeric(spelled) and j not in numeric
-                if held and cells.values(_gapless(table, name, gaps), spelled, self._spelling.point) is None:
-                    spelled = WORD  # not all of them are
+                spelled = NUMBER if j in numeric else cells.kind_of(strings[j], self._number_format)
+                held = getattr(table, "held", None)
+                if held is not None and is_numeric(spelled) and j not in numeric:
+                    whole = cells.without_gaps(held.column(name).combine_chunks(), gaps)
+                    if cells.values(whole, spelled, self._number_format.point) is None:
+                        spelled = WORD  # not all of them are
                 if not is_numeric(spelled):
                     self.check_units(name, strings[j])
                     self._tell_of_words(name, strings[j])
@@ -225,7 +225,7 @@ class TypedSource(TableSource):
 
     def _tell_of_words(self, name: str, first: list[str]) -> None:
         """Tell of words that stand among many more numbers."""
-        odd = [cell for cell in first if not cells.fits(NUMBER, cell, self._spelling.point)]
+        odd = [cell for cell in first if not cells.fits(NUMBER, cell, self._number_format.point)]
         if 0 < 2 * len(odd) < len(first):
             why = f"because {shown(odd[0])} is not a number ({{0}} makes this an error)"
             self.note(self.files[0].name, f"linsep reads column {name!r} as words, {why}", ("numeric", name))
@@ -234,7 +234,7 @@ class TypedSource(TableSource):
         wanted = [name for name, _ in self._layout.columns] + ([] if self._name is None else [self._name])
         first = 0
         with self.opened(file) as table:
-            schema = schema_of(table)
+            schema = table.schema
             for name in wanted:
                 try:
                     if name not in schema.names:
@@ -243,12 +243,11 @@ class TypedSource(TableSource):
                         self._agrees(name, schema.field(name).type)
                 except ColumnError as error:
                     raise ReadError(file.name, str(error), *error.settings) from None
-            batches = _parquet if is_parquet(table) else _arrow
             if file.part is not None:
-                first = rows_before(table, file.part[0])
-            parts = batches(table, wanted, self.options.block_bytes, file.size or 0, file.part)
-            for (batch, position), taken in side_by_side(parts, lambda part: self._take(part[0])):
-                file.position = position
+                first = table.rows_before(file.part[0])
+            parts = table.batches(wanted, self.options.block_bytes, file.part)
+            for (batch, share), taken in side_by_side(parts, lambda part: self._take(part[0])):
+                file.position = int((file.size or 0) * share)
                 try:
                     yield self._piece(*taken.result())
                 except CellError as error:
@@ -262,25 +261,22 @@ class TypedSource(TableSource):
 
     def _cell_error(self, where: str, error: CellError) -> ReadError:
         """Return what is wrong in a cell as users are told it."""
-        what, settings, file = str(error), error.settings, self.files[0]
         if isinstance(error, WrongKindError):
-            what = f"{shown(what)} is not a number, as the cells above are"
-            settings = (("categorical", error.column),) if self.options.layout is None else ()
+            return self.wrong_kind(where, error.column, str(error))
+        return self.error(where, str(error), *error.settings)
+
+    def error(self, where: str, what: str, *settings: tuple[str, Any]) -> ReadError:
+        """Return an error; the options of a frame are those of `linsep.read`."""
+        file = self.files[0]
         if isinstance(file, HeldTable) and not file.read and settings:
             what, settings = f"{what}; linsep.read(X, {settings[0][0]}=...) can take it", ()
         return ReadError(where, what, *settings)
 
-    def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
-        """Yield the cells of some columns, row by row."""
+    def cells(self, names: list[str]) -> Iterator[Any]:
+        """Yield the cells of some columns, a block at a time."""
         for file in self.files:
             with self.opened(file) as table:
-                try:
-                    names = [schema_of(table).names[find(column, schema_of(table).names)] for column in columns]
-                except ColumnError as error:
-                    raise ReadError(file.name, str(error)) from None
-                batches = _parquet if is_parquet(table) else _arrow
-                for batch, _ in batches(table, list(dict.fromkeys(names)), self.options.block_bytes, 0, None):
-                    yield from map(list, zip(*(batch.column(name).to_pylist() for name in names), strict=True))
+                yield from (batch for batch, _ in table.batches(names, self.options.block_bytes))
 
     def _agrees(self, name: str, kind: pa.DataType) -> None:
         """Refuse a column that has another kind here than the layout says."""
@@ -288,7 +284,7 @@ class TypedSource(TableSource):
 
     def _take(self, batch: pa.RecordBatch) -> tuple[Parts, Array | None, Array | None]:
         """Return rows and labels of a batch, and which of its rows have a label, None for all of them."""
-        rows, point = _without_gaps(batch, self._layout, self._spelling.gaps), self._spelling.point
+        rows, point = _without_gaps(batch, self._layout, self._number_format.gaps), self._number_format.point
         if self._name is None:
             return self._parts(rows, point), None, None
         y, kept = labels(batch.column(self._name), self._name, self.options.missing)
@@ -335,14 +331,13 @@ class RowReader:
                 check_kind(name, kind, own)
                 if is_string(value_type(own)):
                     gaps = self.gaps if is_numeric(kind) else self.gaps - self._words
-                    column = without_gaps(table.column(place).combine_chunks(), gaps)
+                    column = cells.without_gaps(table.column(place).combine_chunks(), gaps)
                     table = table.set_column(place, name, self._iso_dates(column, kind))
         except ColumnError as error:
             raise DataError("X", f"{error}; the model learned from it") from None
         levels = copy(self._levels)
-        strict = self.missing in ("error", "drop")
         try:
-            found = parts(table, self.layout, "drop" if strict else self.missing, point=self.point)
+            found = parts(table, self.layout, "skip" if self.missing == "error" else self.missing, point=self.point)
         except CellError as error:
             what = f"{shown(str(error))} is not a number" if isinstance(error, WrongKindError) else str(error)
             raise DataError(f"X: row {error.row}, column {error.column!r}", what) from None
@@ -353,6 +348,11 @@ class RowReader:
             empty = [name for name in self.layout.numbers if table.column(name)[lost].as_py() in (None, "")]
             why = f"row {lost} has no value in column {empty[0]!r}" if empty else f"row {lost} has an empty cell"
         return ReadRows(X, found.kept if why else None, why, levels.unseen)
+
+
+def _has_number_categories(kind: pa.DataType) -> bool:
+    """Say whether a column holds categories that are numbers: they are no quantities."""
+    return bool(pa.types.is_dictionary(kind) and is_plain(kind.value_type))
 
 
 def check_kind(name: str, own: str, kind: pa.DataType) -> None:
@@ -366,145 +366,153 @@ def check_kind(name: str, own: str, kind: pa.DataType) -> None:
         raise ColumnError(f"column {name!r} is a date here, but a number was expected")
 
 
-def _gapless(table: Any, name: str, gaps: Collection[str]) -> Any:
-    """Return a column of strings, with null for texts that mark a missing value."""
-    column = table.table.column(name).combine_chunks()
-    return without_gaps(column, gaps)
-
-
-def without_gaps(column: Any, gaps: Collection[str]) -> Any:
-    """Return a column of strings with null for texts that mark a missing value."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    marked = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words(sorted(gaps)).cast(column.type))
-    return pc.if_else(marked, pa.scalar(None, column.type), column) if pc.any(marked).as_py() else column
-
-
 def _without_gaps(batch: pa.RecordBatch, layout: Layout, gaps: Collection[str]) -> pa.RecordBatch:
     """Return a batch in which texts that mark a missing value are null in columns of numbers."""
     for name, kind in layout.columns:
         place = batch.schema.get_field_index(name)
         if is_numeric(kind) and place >= 0 and is_string(value_type(batch.schema.field(place).type)):
-            batch = batch.set_column(place, name, without_gaps(batch.column(place), gaps))
+            batch = batch.set_column(place, name, cells.without_gaps(batch.column(place), gaps))
     return batch
 
 
-class _Held:
-    """A table in memory, with the methods of an open Arrow file."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self.table, self.schema, self.batches = table, table.schema, table.to_batches()
-        self.num_record_batches = len(self.batches)
-
-    def get_batch(self, number: int) -> pa.RecordBatch:
-        """Return one of the batches."""
-        return self.batches[number]
-
-    def read_all(self) -> pa.Table:
-        """Return the table."""
-        return self.table
+# ---------------------------------------------------------------------------------------------------------------
+# Formats
 
 
-def in_memory(table: pa.Table) -> _Held:
-    """Return a table as an open file."""
-    return _Held(table)
+class OpenTable(ABC):
+    """A table that is open for reading: what a typed format must tell. ``FORMATS`` has one of them for each format."""
+
+    schema: pa.Schema
+    part_bytes: list[int]  # of the parts that can be read by themselves: row groups, batches; 0 if unknown
+
+    @abstractmethod
+    def __init__(self, whole: Any) -> None:
+        """Open a path, or a binary file."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the file."""
+
+    @abstractmethod
+    def first_rows(self, names: list[str]) -> pa.RecordBatch | None:
+        """Return the first rows of some columns, None if there are none."""
+
+    @abstractmethod
+    def batches(self, names: list[str], size: int, span: Span = None) -> Iterator[tuple[pa.RecordBatch, float]]:
+        """Yield batches of about ``size`` bytes of some parts, or all, and the share of the file that they reach to."""
+
+    @abstractmethod
+    def rows_before(self, number: int) -> int:
+        """Return how many rows lie before a part."""
 
 
-def is_parquet(table: Any) -> bool:
-    """Say whether an open file is Parquet."""
-    return hasattr(table, "schema_arrow")
+class ParquetTable(OpenTable):
+    """A Parquet file."""
+
+    def __init__(self, whole: Any) -> None:
+        import pyarrow.parquet as pq  # slow to import
+
+        # without buffers a whole column of a row group would be held at once; from afar small ones take too long
+        buffer_size = 1 << (16 if isinstance(whole, str) else 18)
+        self._file = pq.ParquetFile(whole, pre_buffer=False, buffer_size=buffer_size)
+        self.schema, metadata = self._file.schema_arrow, self._file.metadata
+        self._groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        self.part_bytes = [group.total_byte_size for group in self._groups]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def first_rows(self, names: list[str]) -> pa.RecordBatch | None:
+        """Return the first rows of some columns."""
+        return next(self._file.iter_batches(batch_size=_ROWS, columns=names, use_threads=False), None)
+
+    def batches(self, names: list[str], size: int, span: Span = None) -> Iterator[tuple[pa.RecordBatch, float]]:
+        """Yield batches of some columns, and the share of the file that they reach to."""
+        wanted = range(*span or (0, len(self._groups)))
+        promised, done = sum(self._groups[number].num_rows for number in wanted), 0
+        stored = sum(self.part_bytes[number] for number in wanted)
+        row = max(_least(self.schema, names), stored // max(1, promised))
+        height = max(1, min(size, 1 << 21) // row)  # the decoder holds pages of every column beside the rows
+        for batch in self._file.iter_batches(height, list(wanted), names, use_threads=False):
+            done += batch.num_rows
+            yield batch, done / max(1, promised)
+        if done != promised:
+            raise ValueError(f"{done} rows, but the file promises {promised}")
+
+    def rows_before(self, number: int) -> int:
+        """Return how many rows lie before a part."""
+        return sum(group.num_rows for group in self._groups[:number])
 
 
-def schema_of(table: Any) -> pa.Schema:
-    """Return the schema of an open file."""
-    return table.schema_arrow if is_parquet(table) else table.schema
+class ArrowTable(OpenTable):
+    """An Arrow file, a stream of batches, or a table in memory."""
+
+    def __init__(self, whole: Any) -> None:
+        self.held: pa.Table | None = whole if isinstance(whole, pa.Table) else None
+        self._stream: Any = None
+        if self.held is not None:
+            parts = self.held.to_batches()
+            self.schema, self._get, count = self.held.schema, parts.__getitem__, len(parts)
+        else:
+            self._file = pa.memory_map(whole) if isinstance(whole, str) else pa.PythonFile(whole, "r")
+            magic = self._file.read(6)
+            self._file.seek(0)
+            if magic == b"ARROW1":
+                file = pa.ipc.open_file(self._file)
+                self.schema, self._get, count = file.schema, file.get_batch, file.num_record_batches
+            else:
+                self._stream = pa.ipc.open_stream(self._file)
+                self.schema, count = self._stream.schema, 1
+        self.part_bytes = [0] * count
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self.held is None:
+            self._file.close()
+
+    def first_rows(self, names: list[str]) -> pa.RecordBatch | None:
+        """Return the first rows of some columns."""
+        found = next(iter(self._stream), None) if self._stream else self._get(0) if self.part_bytes else None
+        if found is None:
+            return None
+        part = found.select(names).slice(0, _ROWS)
+        part.validate(full=True)
+        return part
+
+    def batches(self, names: list[str], size: int, span: Span = None) -> Iterator[tuple[pa.RecordBatch, float]]:
+        """Yield batches of some columns, and the share of the file that they reach to."""
+        batches = self._stream or map(self._get, range(*span or (0, len(self.part_bytes))))
+        for number, batch in enumerate(batches, 1):
+            part = batch.select(names)
+            if self.held is None:
+                part.validate(full=True)  # offsets are taken as they lie in the file: they might point anywhere
+            row = max(_least(self.schema, names), part.nbytes // max(1, part.num_rows))
+            height = max(1, size // row)
+            for start in range(0, part.num_rows, height):
+                yield part.slice(start, height), 0 if self._stream else number / len(self.part_bytes)
+
+    def rows_before(self, number: int) -> int:
+        """Return how many rows lie before a part."""
+        return sum(self._get(k).num_rows for k in range(number))
 
 
-def _first_rows(table: Any, wanted: list[str]) -> dict[str, list[Any]]:
-    """Return the first cells of some columns."""
-    if is_parquet(table):
-        batch = next(table.iter_batches(batch_size=_ROWS, columns=wanted, use_threads=False), None)
-    elif isinstance(table, pa.RecordBatchStreamReader):
-        batch = next(iter(table), None)
-    else:
-        batch = table.get_batch(0) if table.num_record_batches else None
-    if batch is None:
-        return {name: [] for name in wanted}
-    part = batch.select(wanted).slice(0, _ROWS)
-    part.validate(full=True)
-    return {name: part.column(name).to_pylist() for name in wanted}
+FORMATS: dict[str, type[OpenTable]] = {"parquet": ParquetTable, "arrow": ArrowTable}
 
 
 @contextmanager
-def opened(file: File, kind: str) -> Iterator[Any]:
-    """Open a file of record batches; whatever is wrong with it shows here or while it is read."""
+def opened(file: File, form: str) -> Iterator[OpenTable]:
+    """Open a file of a typed format; whatever is wrong with it shows here or while it is read."""
     if isinstance(file, HeldTable):
-        yield _Held(file.table)
+        yield ArrowTable(file.table)
         return
     try:
-        with complaints(file.name), _open(file.whole(), kind) as table:
+        with complaints(file.name), closing(FORMATS[form](file.whole())) as table:
             yield table
     except ReadError:
         raise
     except (ValueError, LookupError, NotImplementedError, OverflowError, TypeError) as error:
         raise ReadError(file.name, f"is damaged, or not a file of this format ({one_line(error)})") from None
-
-
-def _open(whole: Any, kind: str) -> Any:
-    """Open a path or a stream as Parquet, as an Arrow file, or as a stream of Arrow batches."""
-    if kind == "parquet":
-        import pyarrow.parquet as pq  # slow to import
-
-        # without buffers a whole column of a row group would be held at once; from afar small ones take too long
-        return pq.ParquetFile(whole, pre_buffer=False, buffer_size=1 << (16 if isinstance(whole, str) else 18))
-    source = pa.memory_map(whole) if isinstance(whole, str) else pa.PythonFile(whole, "r")
-    magic = source.read(6)
-    source.seek(0)
-    return pa.ipc.open_file(source) if magic == b"ARROW1" else pa.ipc.open_stream(source)
-
-
-Part = tuple[int, int] | None
-
-
-def _parquet(
-    opened: Any, wanted: list[str], size: int, length: int, span: Part
-) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Yield batches of about ``size`` bytes, and how far into the file they reach."""
-    groups = range(opened.metadata.num_row_groups) if span is None else range(*span)
-    stored = promised = done = 0
-    for number in groups:
-        stored += opened.metadata.row_group(number).total_byte_size
-        promised += opened.metadata.row_group(number).num_rows
-    total = max(1, promised)
-    row = max(_least(opened.schema_arrow, wanted), stored // total)
-    size = min(size, 1 << 21)  # the decoder holds pages of every column beside the rows
-    height = max(1, size // row)
-    for batch in opened.iter_batches(batch_size=height, row_groups=list(groups), columns=wanted, use_threads=False):
-        done += batch.num_rows
-        yield batch, length * done // total
-    if done != promised:
-        raise ValueError(f"{done} rows, but the file promises {promised}")
-
-
-def _arrow(opened: Any, wanted: list[str], size: int, length: int, span: Part) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Yield batches of about ``size`` bytes, and how far into the file they reach."""
-    stream = isinstance(opened, pa.RecordBatchStreamReader)
-    batches = opened if stream else map(opened.get_batch, range(*span or (0, opened.num_record_batches)))
-    for number, batch in enumerate(batches, 1):
-        part = batch.select(wanted)
-        if not isinstance(opened, _Held):
-            part.validate(full=True)  # offsets are taken as they lie in the file: they might point anywhere
-        row = max(_least(opened.schema, wanted), part.nbytes // max(1, part.num_rows))
-        height = max(1, size // row)
-        for start in range(0, part.num_rows, height):
-            yield part.slice(start, height), 0 if stream else length * number // opened.num_record_batches
-
-
-def rows_before(opened: Any, number: int) -> int:
-    """Return how many rows lie before a row group of a Parquet file, or before a batch of an Arrow file."""
-    if is_parquet(opened):
-        return sum(opened.metadata.row_group(k).num_rows for k in range(number))
-    return sum(opened.get_batch(k).num_rows for k in range(number))
 
 
 def _least(schema: pa.Schema, wanted: list[str]) -> int:

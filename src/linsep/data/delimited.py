@@ -11,7 +11,9 @@ import csv
 import io
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -51,7 +53,7 @@ from linsep.data.sniffing import (
     preamble,
     shown,
 )
-from linsep.data.source import SHORT, Block, Piece
+from linsep.data.source import SHORT, Piece
 from linsep.data.tables import Parts, TableSource, WrongKindError, choose, kept_rows
 from linsep.data.text_parsers import LABEL, UNWANTED, LineError, last_record, parse_table
 from linsep.errors import ReadError
@@ -91,8 +93,8 @@ class DelimitedSource(TableSource):
                 else f"first {files[0].skip_rows} lines, which begin"
             )
             self.note(name, f"linsep skips the {lines} with # ({{0}} reads them)", ("skip_rows", 0))
-        form = form_of(files[0], options.delimiter, options.header, self._spelling)
-        self._delimiter, self._spelling, self._header, self._all, body, self._counted = form
+        form = form_of(files[0], options.delimiter, options.header, self._number_format)
+        self._delimiter, self._number_format, self._header, self._all, body, self._counted = form
         self._evidence: dict[str, list[str]] = {}  # cells by which the kind of a column was decided
         self._decided = options.layout is not None  # whether the kinds of the columns are final
         self._taken = 0  # bytes of text that have been read to decide them
@@ -110,11 +112,6 @@ class DelimitedSource(TableSource):
     def delimiter(self) -> str:
         """What is between the cells."""
         return self._delimiter
-
-    @property
-    def spelling(self) -> cells.Spelling:
-        """How numbers and gaps are written."""
-        return self._spelling
 
     def _detect_encoding(self, file: File) -> None:
         """Take a text that says so for UTF-16."""
@@ -152,27 +149,29 @@ class DelimitedSource(TableSource):
             {find(name, self._all) for name in group} for group in (options.text, options.categorical, options.numeric)
         )
         columns = []
-        for j, column in zip(chosen, columns_of(rows, chosen, self._spelling.gaps), strict=True):
+        for j, column in zip(chosen, columns_of(rows, chosen, self._number_format.gaps), strict=True):
             name = self._all[j]
             self._evidence[name] = column
-            kind = TEXT if j in texts else WORD if j in categories else cells.kind_of(column, self._spelling)
+            kind = TEXT if j in texts else WORD if j in categories else cells.kind_of(column, self._number_format)
             if kind == WORD and j in numeric:
                 kind = NUMBER
             if kind == WORD and j not in categories:
                 self.check_units(name, column)
                 kind = TEXT if is_text(column) else WORD
             if kind == WORD and is_id(column):  # a factor of thousands of words looks like that in few rows
-                column = columns_of(more_rows(self.files[0], self._delimiter, self._header), [j], self._spelling.gaps)[
-                    0
-                ]
+                column = columns_of(
+                    more_rows(self.files[0], self._delimiter, self._header), [j], self._number_format.gaps
+                )[0]
             columns.append((j, name, self._hash(kind), column))
         target = None if self._target is None else self._all[self._target]
         if self._target is not None:
-            labels = columns_of(rows, [self._target], self._spelling.gaps)[0]
-            kind = cells.kind_of(labels, self._spelling) if labels else WORD
+            labels = columns_of(rows, [self._target], self._number_format.gaps)[0]
+            kind = cells.kind_of(labels, self._number_format) if labels else WORD
             if kind.startswith(DATE):
                 self._check_label(str(target), labels, columns)
-            elif is_numeric(kind) and (found := cells.values(words(labels), kind, self._spelling.point)) is not None:
+            elif (
+                is_numeric(kind) and (found := cells.values(words(labels), kind, self._number_format.point)) is not None
+            ):
                 self._check_label(str(target), found.tolist(), columns)
             else:
                 self._check_label(str(target), [cell.strip() for cell in labels], columns, measurable=False)
@@ -187,7 +186,7 @@ class DelimitedSource(TableSource):
             self.note(
                 name, "linsep reads the first row as the names of columns ({0} reads it as data)", ("header", False)
             )
-        if self.options.decimal is None and self._spelling.point == ",":
+        if self.options.decimal is None and self._number_format.point == ",":
             self.note(name, "linsep reads commas as decimal marks ({0} turns this off)", ("decimal", "."))
         for column, kind in kinds.items():
             said, settings = self.explained(column, kind)
@@ -202,8 +201,8 @@ class DelimitedSource(TableSource):
 
     def _tell_of_words(self, rows: list[Line], column: str) -> None:
         """Tell of words that stand among many more numbers."""
-        j, point = self._all.index(column), self._spelling.point
-        there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in self._spelling.gaps]
+        j, point = self._all.index(column), self._number_format.point
+        there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in self._number_format.gaps]
         odd = [row for row in there if not cells.fits(NUMBER, row.cells[j], point)]
         if 0 < 2 * len(odd) < len(there):
             self._tell_of_word(self.files[0].name, odd[0].number, column, odd[0].cells[j])
@@ -213,30 +212,38 @@ class DelimitedSource(TableSource):
         what = f"linsep reads column {self.named(column)} as words, {why}"
         self.note(f"{name}:{line}", what, ("numeric", column))
 
-    def _blocks(self) -> Generator[Block]:
-        held: list[Block] = []
-        blocks = super()._blocks()
+    def pieces(self) -> Generator[Piece]:
+        """Yield the rows of all files as they are read, once the first of them have decided what the columns are."""
+        held: list[Piece] = []
+        pieces = super().pieces()
         while not self._decided:
             self._taken = 0
             try:
-                for block in blocks:
-                    held.append(block)
-                    if self._taken >= _DECIDING:
+                for piece in pieces:
+                    held.append(piece)
+                    if not self.is_deciding:
                         break
                 self._decided = True
             except OddCellError as late:
                 if any(file.is_spent for file in self.files):
                     raise
-                self._change_kind(late)
-                held, blocks = [], super()._blocks()
+                self.change_kind(late, True)
+                held, pieces = [], super().pieces()
         yield from held
         del held
-        yield from blocks
+        yield from pieces
 
-    def _change_kind(self, late: OddCellError) -> None:
-        """Take a column for the next kind that fits, words if there is none, from now on."""
-        column = late.column
-        kind = cells.kind_of([*self._evidence[column], late.cell], self._spelling)
+    @property
+    def is_deciding(self) -> bool:  # type: ignore[override]
+        """Whether what has been read so far may still change what a column is taken for."""
+        return self._taken < _DECIDING
+
+    def change_kind(self, error: ReadError, early: bool) -> str:
+        """Take a column for the next kind that fits, words if there is none, from now on, unless it is too late."""
+        if not (early and isinstance(error, OddCellError)):
+            raise error
+        late, column = error, error.column
+        kind = cells.kind_of([*self._evidence[column], late.cell], self._number_format)
         if kind == dict(self._layout.columns)[column]:
             kind = WORD  # it does not serve after all: no column is read again and again
         if kind == WORD and is_id(self._evidence[column]):
@@ -250,6 +257,7 @@ class DelimitedSource(TableSource):
             self._tell_of_word(where, line, column, late.cell)
         else:
             self._tell([], {column: kind})
+        return kind
 
     # -----------------------------------------------------------------------------------------------------------
     # Rows
@@ -262,22 +270,28 @@ class DelimitedSource(TableSource):
         line = 1 + skip
         empty = Buffers().empty
         for piece, result in side_by_side(self._texts(file, skip), lambda piece: self._parse(piece, shape, empty)):
-            try:
+            with self._faults(file, shape, piece, line):
                 found, y, lines, labeled = result.result()
-            except pa.ArrowInvalid as error:
-                raise self._locate(file, shape, bytes(piece), line, error) from None
-            except LineError as error:
-                raise ReadError(f"{file.name}:{line + bytes(piece[: error.offset]).count(10)}", str(error)) from None
-            except CellError as error:
-                rows = islice(numbered(bytes(piece).decode(), line, self._delimiter), error.row, None)
-                where = f"{file.name}:{next(rows).number}, column {self.named(error.column)}"
-                if isinstance(error, WrongKindError):
-                    raise self._wrong(where, error.column, str(error)) from None
-                raise ReadError(where, str(error), *error.settings) from None
             line += lines
             self._taken += len(piece)
             if found is not None:
                 yield Piece(self._finish(found), kept_rows(y, found.kept), both(labeled, found.kept))
+
+    @contextmanager
+    def _faults(self, file: File, shape: Shape, piece: Any, line: int) -> Iterator[None]:
+        """Name file, line and column of what is wrong with a piece, whose first line has this number."""
+        try:
+            yield
+        except pa.ArrowInvalid as error:
+            raise self._locate(file, shape, bytes(piece), line, error) from None
+        except LineError as error:
+            raise ReadError(f"{file.name}:{line + bytes(piece[: error.offset]).count(10)}", str(error)) from None
+        except CellError as error:
+            rows = islice(numbered(bytes(piece).decode(), line, self._delimiter), error.row, None)
+            where = f"{file.name}:{next(rows).number}, column {self.named(error.column)}"
+            if isinstance(error, WrongKindError):
+                raise self.wrong_kind(where, error.column, str(error)) from None
+            raise ReadError(where, str(error), *error.settings) from None
 
     def _shape(self, file: File) -> Shape:
         """Return how the columns lie in a file; those that are wanted must be there, in whatever order."""
@@ -302,8 +316,8 @@ class DelimitedSource(TableSource):
         if (
             not plain
             or self._delimiter not in _PLAIN
-            or self._spelling.point != "."
-            or self._spelling.gaps != cells.GAPS
+            or self._number_format.point != "."
+            or self._number_format.gaps != cells.GAPS
         ):
             return Shape(names, None, lines)
         return Shape(names, np.array([wanted.get(name, UNWANTED) for name in names], dtype=np.int64), lines)
@@ -330,9 +344,9 @@ class DelimitedSource(TableSource):
         return self._target
 
     @property
-    def table_names(self) -> list[str] | None:
-        """The names of all columns, None without a header."""
-        return self._all if self._header else None
+    def has_header(self) -> bool:
+        """Whether the first row names the columns."""
+        return self._header
 
     def records(self) -> Iterator[list[str]]:
         """Yield the cells of every row as they are written, in the order of the columns of the first file."""
@@ -346,14 +360,6 @@ class DelimitedSource(TableSource):
                 places = [names.index(name) if name in names else -1 for name in self._all]
                 for row in rows:
                     yield [row[j] if j >= 0 else "" for j in places]
-
-    def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
-        """Return the cells of some columns, row by row, as they are written."""
-        try:
-            places = [find(column, self._all) for column in columns]
-        except ColumnError as error:
-            raise ReadError(self.files[0].name, str(error)) from None
-        return ([record[j].strip() for j in places] for record in self.records())
 
     def locate(self, rows: Sequence[int]) -> list[Location] | None:
         """Return the file and the line of rows of the source."""
@@ -369,26 +375,23 @@ class DelimitedSource(TableSource):
 
         return locate(self.files, rows, find)
 
-    def written_numbers(self) -> Iterator[pa.Table]:
-        """Yield the columns of plain numbers as they are written, block after block."""
-        columns = [name for name, kind in self._layout.columns if kind == NUMBER]
-        options = pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(columns, pa.string()),
-            include_columns=columns,
-            null_values=list(self._spelling.gaps),
-            strings_can_be_null=True,
-        )
+    def cells(self, names: list[str]) -> Iterator[pa.Table]:
+        """Yield the cells of some columns as they are written, a block at a time."""
+        conversion = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), include_columns=names)
+        self._taken = 0
         for file in self.files:
+            self._prepare(file)
             shape = self._shape(file)
-            for piece in self._texts(file, shape.lines):
-                text = bytes(piece)
-                if not text.isspace():
-                    yield pa.csv.read_csv(
-                        pa.BufferReader(pa.py_buffer(text)),
-                        read_options=pa.csv.ReadOptions(column_names=shape.names),
-                        parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text),
-                        convert_options=options,
-                    )
+            line = 1 + shape.lines
+            parse = partial(self._table, shape=shape, conversion=conversion)
+            for piece, table in side_by_side(self._texts(file, shape.lines), parse):
+                with self._faults(file, shape, piece, line):
+                    found = table.result()
+                line += bytes(piece).count(b"\n")
+                size = len(piece)  # its buffer is used again
+                if found is not None:
+                    yield found
+                self._taken += size
 
     def excerpts(self, rows: Sequence[int]) -> Iterator[bytes]:
         """Yield for every file that has some of these rows of the source, in order, its header and their text."""
@@ -454,20 +457,25 @@ class DelimitedSource(TableSource):
             gaps = {str(target): int(np.count_nonzero(~kept))}
             return Parts(X[kept], [], [], None, None, gaps), y, len(X), kept
         self.long_numbers = True  # for all that is known
-        text = bytes(piece)
-        lines = text.count(b"\n")
-        if text.isspace():
+        table, lines = self._table(piece, shape, self._conversion()), bytes(piece).count(b"\n")
+        if table is None:
             return None, None, lines, None
+        if target is not None:
+            y, kept = self._labels(table.column(target).combine_chunks())
+        return self._labeled_parts(table, str(target), kept, self._number_format.point), y, lines, kept
+
+    def _table(self, piece: memoryview, shape: Shape, conversion: pa.csv.ConvertOptions) -> pa.Table | None:
+        """Return some columns of whole rows of text, None if there are none."""
+        text = bytes(piece)
+        if text.isspace():
+            return None
         _check_quotes(text, ord(self._delimiter))
-        table = pa.csv.read_csv(
+        return pa.csv.read_csv(
             pa.BufferReader(pa.py_buffer(text)),
             read_options=pa.csv.ReadOptions(column_names=shape.names, block_size=len(text) + 1, use_threads=False),
             parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text),
-            convert_options=self._conversion(),
+            convert_options=conversion,
         )
-        if target is not None:
-            y, kept = self._labels(table.column(target).combine_chunks())
-        return self._labeled_parts(table, str(target), kept, self._spelling.point), y, lines, kept
 
     def _conversion(self) -> pa.csv.ConvertOptions:
         """Return what pyarrow is to make of the columns."""
@@ -478,13 +486,13 @@ class DelimitedSource(TableSource):
         }
         if self._target_name is not None:
             types[self._target_name] = pa.string()
-        gaps = self._spelling.gaps
+        gaps = self._number_format.gaps
         return pa.csv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
             null_values=sorted({*gaps, *(f" {gap}" for gap in gaps)}),
             strings_can_be_null=True,
-            decimal_point=self._spelling.point,
+            decimal_point=self._number_format.point,
         )
 
     def _labels(self, column: pa.StringArray) -> tuple[Array, Array | None]:
@@ -494,7 +502,7 @@ class DelimitedSource(TableSource):
         coded = (column.fill_null(word("")) if column.null_count else column).dictionary_encode()
         words = [word.strip() for word in coded.dictionary.to_pylist()]
         codes = numpy_view(coded.indices)
-        absent = np.isin(codes, [code for code, word in enumerate(words) if word in self._spelling.gaps])
+        absent = np.isin(codes, [code for code, word in enumerate(words) if word in self._number_format.gaps])
         if absent.any():
             if self.options.missing != "drop":
                 raise CellError(int(np.argmax(absent)), self._all[self._target], "a missing label", ("missing", "drop"))
@@ -507,7 +515,7 @@ class DelimitedSource(TableSource):
     # -----------------------------------------------------------------------------------------------------------
     # Complaints
 
-    def _wrong(self, where: str, column: str, cell: str) -> ReadError:
+    def wrong_kind(self, where: str, column: str, cell: str) -> ReadError:
         """Return the error of a cell that is not of its column's kind."""
         numeric = {self._all[find(name, self._all)] for name in self.options.numeric}
         if self.options.layout is not None or column in numeric:
@@ -523,7 +531,7 @@ class DelimitedSource(TableSource):
         """Find the cell that pyarrow could not make sense of."""
         kinds = dict(self._layout.columns)
         numbers = [(j, name) for j, name in enumerate(shape.names) if is_numeric(kinds.get(name, WORD))]
-        gaps = {*self._spelling.gaps, *(f" {gap}" for gap in self._spelling.gaps)}
+        gaps = {*self._number_format.gaps, *(f" {gap}" for gap in self._number_format.gaps)}
         try:
             for where, row in numbered(piece.decode(), line, self._delimiter):
                 if len(row) != len(shape.names):
@@ -531,8 +539,8 @@ class DelimitedSource(TableSource):
                     what = f"{found}, but the table has {len(shape.names)} columns"
                     return ReadError(f"{file.name}:{where}", what)
                 for j, name in numbers:
-                    if row[j] not in gaps and not cells.fits(kinds[name], row[j], self._spelling.point):
-                        return self._wrong(f"{file.name}:{where}, column {self.named(name)}", name, row[j])
+                    if row[j] not in gaps and not cells.fits(kinds[name], row[j], self._number_format.point):
+                        return self.wrong_kind(f"{file.name}:{where}, column {self.named(name)}", name, row[j])
         except UnicodeDecodeError as bad:
             number = line + piece[: bad.start].count(b"\n")
             what = "the text is not UTF-8: give its encoding, such as {0}"

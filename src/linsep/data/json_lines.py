@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from linsep.data.columnar import TypedSource, check_kind, in_memory
+from linsep.data.columnar import ArrowTable, TypedSource, check_kind
 from linsep.data.files import File, Location, has_blank_lines, last_newline, line_numbers, locate, pieces
 from linsep.data.parallel import cores, side_by_side
-from linsep.data.schema import CellError, ColumnError, find
+from linsep.data.schema import CellError, ColumnError
 from linsep.data.sniffing import numbered_lines
 from linsep.data.source import Piece
 from linsep.data.tables import Parts
@@ -40,22 +40,17 @@ class JsonSource(TypedSource):
         end = len(data) if len(data) < _HEAD else data.rfind(b"\n") + 1
         if not data.strip():
             raise ReadError(file.name, "is empty")
-        yield in_memory(table_of(file.name, data[:end], 1))
+        yield ArrowTable(table_of(file.name, data[:end], 1))
 
-    def read_all(self, file: File) -> pa.Table:
-        """Return the whole table of a file."""
-        with file.open() as stream:
-            return table_of(file.name, stream.read(), 1)
-
-    def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
-        """Yield the cells of some columns, row by row."""
-        names = [self._all[find(column, self._all)] for column in columns]
+    def cells(self, names: list[str]) -> Iterator[pa.Table]:
+        """Yield the cells of some columns, a block at a time."""
         for file in self.files:
             line = 1
             for piece in self._texts(file):
-                table = self._wanted(table_of(file.name, bytes(piece), line), names)
-                line += bytes(piece).count(b"\n")
-                yield from map(list, zip(*(table.column(name).to_pylist() for name in names), strict=True))
+                text = bytes(piece)
+                if not text.isspace():
+                    yield self._wanted(table_of(file.name, text, line), names)
+                line += text.count(b"\n")
 
     def _texts(self, file: File) -> Iterator[memoryview]:
         return pieces(file, self.options.block_bytes, cut=last_newline, last=True, buffers=cores() + 1)

@@ -1,7 +1,7 @@
 """Takes what users pass as ``X``: arrays and sparse matrices, frames of any library, and records, a dict for each row.
 
-A frame of numbers alone is a matrix, as in scikit-learn: every column is a feature. A frame with words, dates,
-categories or gaps, and a list of dicts, are tables: they are read as a file with these columns would be.
+A frame of numbers alone is a matrix, as in scikit-learn, unless a column only names the rows. A frame with such a
+column, with words, dates, categories or gaps, and a list of dicts, are tables: they are read as a file would be.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linsep.data.arrays import check_cells, check_shape, is_sparse, numeric, refuse_rounding
+from linsep.data.sniffing import names_rows, numbers_rows
 from linsep.errors import DataError
 
 if TYPE_CHECKING:
     from linsep.data.columnar import TypedSource
+
+_SOME = 1000  # rows that show whether a column only names the rows
 
 
 def as_matrix(X: Any, *, exact: bool = False) -> Any:
@@ -70,12 +73,12 @@ def named_matrix(X: Any) -> tuple[Any, list[str] | None]:
     return X, [str(name) for name in getattr(X, "column_names", names)]
 
 
-def table_source(X: Any) -> TypedSource:
-    """Return a table in memory as a source of rows without labels."""
+def table_source(X: Any, names: list[str] | None = None, **options: Any) -> TypedSource:
+    """Return some columns of a table in memory, or all, as a source without labels, with options of `read`."""
     from linsep.data.columnar import HeldTable, TypedSource, arrow_table  # which load pyarrow
     from linsep.data.options import Options
 
-    return TypedSource([HeldTable(arrow_table(X))], Options(format="arrow", labels=False, cache="none"))
+    return TypedSource([HeldTable(arrow_table(X, names))], Options("arrow", labels=False, cache="none", **options))
 
 
 def native(X: Any) -> Any:
@@ -110,7 +113,7 @@ def is_frame(X: Any) -> bool:
 
 
 def is_table(X: Any) -> bool:
-    """Say whether this is a frame with more than numbers in it, or records."""
+    """Say whether this is a frame with more than numbers to learn from in it, or records."""
     if type(X) is np.ndarray:
         return False
     if is_records(X):
@@ -118,10 +121,13 @@ def is_table(X: Any) -> bool:
     if not is_frame(X):
         return False
     if hasattr(X, "iloc"):
-        return not all(_is_number(X.iloc[:, j]) for j in range(X.shape[1]))
+        columns = [X.iloc[:, j] for j in range(X.shape[1])]
+        return not all(map(_is_number, columns)) or _some_name_rows(X.columns, columns)
     import pyarrow as pa
 
     table = pa.table(X)
+    if _some_name_rows(table.column_names, table.columns):
+        return True
     plain = all(
         pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
@@ -130,6 +136,13 @@ def is_table(X: Any) -> bool:
         for kind in table.schema.types
     )
     return not plain or any(column.null_count for column in table.columns)
+
+
+def _some_name_rows(names: Any, columns: list[Any]) -> bool:
+    """Say whether some columns of numbers, but not all of them, only name the rows."""
+    suspects = [pair for pair in zip(map(str, names), columns, strict=True) if names_rows(pair[0])]
+    found = sum(numbers_rows(name, np.asarray(column[:_SOME]).tolist()) for name, column in suspects)
+    return 0 < found < len(columns)
 
 
 def _is_number(column: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from linsep.data.arrays import csr_array, is_sparse
+from linsep.data.arrays import csr_array
 from linsep.data.files import File, complaints, one_line
 from linsep.data.options import Options
 from linsep.data.schema import ColumnError, find
@@ -30,6 +30,7 @@ _DENSEST = 200
 _LONGEST_LABEL = 1 << 12  # bytes
 _SPARSE = {"data", "indices", "indptr", "shape"}  # arrays of a CSR matrix
 
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 # what NumPy has for headers that are not right
 _HEADER = (ValueError, LookupError, EOFError, SyntaxError, TypeError, OverflowError, MemoryError, tokenize.TokenError)
 
@@ -102,9 +103,7 @@ class _FarRows:
     base = None
 
     def __init__(self, file: Any, name: str) -> None:
-        version = npy.read_magic(file)
-        header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
-        self.shape, fortran, self.dtype = header(file)
+        self.shape, fortran, self.dtype = _HEADERS[npy.read_magic(file)](file)
         if fortran or self.dtype.hasobject:
             raise ReadError(name, "at a URL an NPY file must hold numbers, row by row (C order)")
         self._file, self._first, self._name = file, file.tell(), name
@@ -166,7 +165,8 @@ class NpzSource(Source):
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
-        self._width = _shape(files[0], options.labels)[1]
+        with _opened(files[0]) as archive:
+            self._width = _check_archive(archive, files[0].name, options.labels)
         _check_width(self._width, files[0].name, options)
         if options.n_features not in (None, self._width):
             raise ReadError(files[0].name, f"has {self._width} features, but {options.n_features} are expected")
@@ -177,122 +177,91 @@ class NpzSource(Source):
         return self._width
 
     def _read(self, file: File) -> Iterator[Piece]:
-        n, width = _shape(file, self.options.labels)
-        if width != self._width:
-            raise ReadError(file.name, f"has other features than {self.files[0].name}")
-        X, y = _arrays(file, self.options.labels)
-        row = X.nbytes // max(1, n) if isinstance(X, np.ndarray) else 12 * X.nnz // max(1, n)
+        with _opened(file) as archive:
+            if _check_archive(archive, file.name, self.options.labels) != self._width:
+                raise ReadError(file.name, f"has other features than {self.files[0].name}")
+            dense = "indptr" not in archive.files
+            X: Any = np.ascontiguousarray(archive["X"]) if dense else _sparse_rows(archive, file.name)
+            y = _named(archive["y"]) if self.options.labels else None
+        n = X.shape[0]
+        if y is not None and len(y) != n:
+            raise ReadError(file.name, f"has {n} rows, but y has shape {y.shape}")
+        row = (X.nbytes if dense else 12 * X.nnz) // max(1, n)
         height = max(1, self.options.block_bytes // max(8, row))
+        finish = complete if dense else complete_sparse
         for start in range(0, n, height):
             rows = slice(start, start + height)
             file.position = (file.size or 0) * min(n, rows.stop) // n
-            finish = complete_sparse if is_sparse(X) else complete
             yield finish(X[rows], None if y is None else y[rows], self.options.missing, file.name, start)
 
 
 @contextmanager
 def _opened(file: File) -> Iterator[Any]:
-    """Open an archive's bytes; whatever is wrong with it shows here or while it is read."""
+    """Open an archive of arrays; whatever is wrong with it shows here or while it is read."""
     try:
-        with complaints(file.name):
-            whole = file.whole()
-            with open(whole, "rb") if isinstance(whole, str) else whole as raw:
-                yield raw
+        with complaints(file.name), np.load(file.whole(), allow_pickle=False) as archive:
+            yield archive
     except ReadError:
         raise
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error) as error:
-        raise ReadError(file.name, f"is damaged ({one_line(error)})") from None
-    except (EOFError, LookupError, RuntimeError, ValueError) as error:  # what the zipfile module has for odd headers
-        raise ReadError(file.name, f"is not a readable archive ({one_line(error)})") from None
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, *_HEADER, AttributeError) as error:
+        raise ReadError(file.name, f"is damaged, or not an archive of arrays ({one_line(error)})") from None
 
 
-def _shape(file: File, labels: bool) -> tuple[int, int]:
-    """Return how many rows and features an archive has, by the headers of its arrays; refuse what they cannot hold."""
-    name = file.name
-    with _opened(file) as raw, zipfile.ZipFile(raw) as archive:
-        keys = {key.removesuffix(".npy") for key in archive.namelist() if key.endswith(".npy")}
-        known = _SPARSE if keys >= _SPARSE else {"X"}
-        if not keys >= known:
-            found = ", ".join(sorted(keys)) or "nothing"
-            raise ReadError(name, f"expected arrays X and y, or those of a sparse matrix and y; the file holds {found}")
-        if labels and "y" not in keys:
-            raise ReadError(name, "has no labels: expected an array y")
-        wanted = known | ({"y"} if labels else set())
-        heads = {key: _header(archive, key, name) for key in sorted(wanted)}
-        if "X" in heads:
-            shape, kind = heads["X"]
-            if len(shape) != 2 or kind.kind not in "biuf":
-                raise ReadError(name, "X must be a two-dimensional array of real numbers")
-        elif "format" in keys and _text(archive, "format", name) != b"csr":
-            raise ReadError(name, "holds a sparse matrix that is not in CSR format: convert it with .tocsr()")
-        elif heads["shape"][0] != (2,) or heads["shape"][1].kind not in "iu":
-            raise ReadError(name, "shape must be two numbers")
-        else:
-            with archive.open("shape.npy") as member:
-                shape = npy.read_array(member, allow_pickle=False).tolist()
-    n, d = shape
-    if n < 0 or not 0 <= d < 2**31:
-        raise ReadError(name, f"{n} rows of {d} columns do not fit into memory")
-    if d < 1:
-        raise ReadError(name, "the rows have no columns")
-    if "X" not in heads:
-        (values, kind), (columns, index), (ends, pointer) = (heads[key] for key in ("data", "indices", "indptr"))
-        if ends != (n + 1,) or values != columns or len(values) != 1:
-            raise ReadError(name, "the arrays of the CSR matrix do not fit together")
-        if index.kind not in "iu" or pointer.kind not in "iu" or kind.kind not in "biuf":
-            raise ReadError(name, "the arrays of the CSR matrix do not have the right types")
-    if labels and heads["y"][0] != (n,):
-        raise ReadError(name, f"has {n} rows, but y has shape {heads['y'][0]}")
-    if labels and heads["y"][1].itemsize > _LONGEST_LABEL:
-        raise ReadError(name, f"its labels take {heads['y'][1].itemsize:,} bytes each, more than {_LONGEST_LABEL:,}")
-    return int(n), int(d)
+def _check_archive(archive: Any, name: str, labels: bool) -> int:
+    """Refuse an archive without the arrays that are wanted, or with ones that cannot be; return the number of columns.
+
+    Headers are not believed: an array may not be larger than its bytes, nor a compressed one much larger.
+    """
+    keys = set(archive.files)
+    wanted = sorted(_SPARSE if keys >= _SPARSE else {"X"}) + ["y"] * labels
+    if not keys >= set(wanted[: -1 if labels else None]):
+        found = ", ".join(sorted(keys)) or "nothing"
+        raise ReadError(name, f"expected arrays X and y, or those of a sparse matrix and y; the file holds {found}")
+    if labels and "y" not in keys:
+        raise ReadError(name, "has no labels: expected an array y")
+    shapes: dict[str, tuple[int, ...]] = {}
+    for key in wanted:
+        info = archive.zip.getinfo(f"{key}.npy")
+        with archive.zip.open(info) as member:
+            shapes[key], _, kind = _HEADERS[npy.read_magic(member)](member)
+            stored = info.file_size - member.tell()
+        claimed = math.prod(shapes[key]) * kind.itemsize
+        if kind.hasobject or kind.names is not None:
+            raise ReadError(name, f"{key} holds Python objects or records, which linsep does not read")
+        if key == "X" and (len(shapes["X"]) != 2 or kind.kind not in "biuf"):
+            raise ReadError(name, "X must be a two-dimensional array of real numbers")
+        if claimed > stored or min(shapes[key], default=0) < 0 or kind.itemsize > _LONGEST_LABEL:
+            raise ReadError(name, f"{key} is shorter than its header says")
+        if claimed > max(_LARGE, _DENSEST * info.compress_size):
+            what = (
+                f"{key} would grow from {info.compress_size:,} to {claimed:,} bytes, as only an array of nearly equal "
+            )
+            raise ReadError(name, what + "numbers does; if it is one, save it uncompressed (numpy.savez)")
+    if "X" not in shapes and (shapes["shape"] != (2,) or archive["shape"].dtype.kind not in "iu"):
+        raise ReadError(name, "shape must be two numbers")
+    if labels and len(shapes["y"]) != 1:
+        raise ReadError(name, f"y has shape {shapes['y']}, not one label for each row")
+    return int(shapes["X"][1] if "X" in shapes else archive["shape"][1])
 
 
-def _header(archive: zipfile.ZipFile, key: str, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return shape and type of an array in an archive; refuse one that is larger than its bytes can be."""
-    with archive.open(f"{key}.npy") as member:
-        try:
-            version = npy.read_magic(member)
-            header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
-            shape, _, kind = header(member)
-            begun = member.tell()
-        except _HEADER as error:
-            raise ReadError(name, f"{key} is not an array that can be read ({one_line(error)})") from None
-    if kind.hasobject or kind.names is not None:
-        raise ReadError(name, f"{key} holds Python objects or records, which linsep does not read")
-    claimed, info = math.prod(shape) * kind.itemsize, archive.getinfo(f"{key}.npy")
-    if claimed > info.file_size - begun:
-        raise ReadError(name, f"{key} is shorter than its header says")
-    if claimed > max(_LARGE, _DENSEST * info.compress_size):
-        what = f"{key} would grow from {info.compress_size:,} to {claimed:,} bytes, as only an array of nearly equal "
-        raise ReadError(name, what + "numbers does; if it is one, save it uncompressed (numpy.savez)")
-    return shape, kind
-
-
-def _arrays(file: File, labels: bool) -> tuple[Any, Array | None]:
-    """Return the rows and labels of an archive whose headers are right."""
-    with _opened(file) as raw, np.load(raw, allow_pickle=False) as archive:
-        y = _named(archive["y"]) if labels else None
-        if not set(archive.files) >= _SPARSE:
-            return np.ascontiguousarray(archive["X"]), y
-        data, indices, ends = archive["data"], archive["indices"], archive["indptr"].astype(np.int64)
-        n, d = archive["shape"].tolist()
+def _sparse_rows(archive: Any, name: str) -> Any:
+    """Return the CSR matrix of an archive; compiled code follows its indices unchecked."""
+    if "format" in archive.files and archive["format"].item() not in (b"csr", "csr"):
+        raise ReadError(name, "holds a sparse matrix that is not in CSR format: convert it with .tocsr()")
+    data, indices, ends = archive["data"], archive["indices"], archive["indptr"].astype(np.int64)
+    n, d = (int(size) for size in archive["shape"])
+    if not (data.ndim == indices.ndim == 1 and len(data) == len(indices) and len(ends) == n + 1 and 0 <= d < 2**31):
+        raise ReadError(name, "the arrays of the CSR matrix do not fit together")
+    if {indices.dtype.kind, archive["indptr"].dtype.kind} - {"i", "u"} or data.dtype.kind not in "biuf":
+        raise ReadError(name, "the arrays of the CSR matrix do not have the right types")
     if ends[0] != 0 or (np.diff(ends) < 0).any() or ends[-1] > len(data):
-        raise ReadError(file.name, "the row pointers of the CSR matrix are wrong")
+        raise ReadError(name, "the row pointers of the CSR matrix are wrong")
     if len(indices) and (indices.min() < 0 or indices.max() >= d):
-        raise ReadError(file.name, f"a column of the CSR matrix is not among its {d} columns")
+        raise ReadError(name, f"a column of the CSR matrix is not among its {d} columns")
     kind = np.int32 if ends[-1] < 2**31 else np.int64
     X = csr_array((data[: ends[-1]], indices[: ends[-1]].astype(kind), ends.astype(kind)), (n, d))
     X.sum_duplicates()
-    return X, y
-
-
-def _text(archive: zipfile.ZipFile, key: str, name: str) -> bytes:
-    """Return a word in an archive."""
-    if _header(archive, key, name)[1].itemsize > _LONGEST_LABEL:
-        return b""
-    with archive.open(f"{key}.npy") as member:
-        return npy.read_array(member, allow_pickle=False).tobytes().strip(b"\x00")
+    return X
 
 
 def _named(y: Array) -> Array:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from linsep.data.cache import check_cache
 from linsep.data.files import File, files
@@ -17,32 +17,34 @@ from linsep.data.sniffing import check_encoding, is_json_lines, refuse_other_for
 from linsep.data.source import Source
 from linsep.errors import ParameterError, ReadError
 
-_FORMATS = {  # where each is read, loaded when the first file of its kind comes
-    "csv": ("delimited", "DelimitedSource"),
-    "libsvm": ("libsvm", "SvmSource"),
-    "parquet": ("columnar", "TypedSource"),
-    "arrow": ("columnar", "TypedSource"),
-    "jsonl": ("json_lines", "JsonSource"),
-    "npy": ("numpy_files", "NpySource"),
-    "npz": ("numpy_files", "NpzSource"),
-    "log": ("example_log", "LogSource"),
+
+class Format(NamedTuple):
+    """Where files of a format are read, and by what they are known."""
+
+    module: str  # loaded when the first file of its kind comes
+    source: str
+    endings: tuple[str, ...] = ()
+    magic: tuple[bytes, ...] = ()
+    is_table: bool = False  # whether its columns have names and kinds
+
+
+_FORMATS = {
+    "csv": Format("delimited", "DelimitedSource", ("csv", "tsv", "tab"), is_table=True),
+    "libsvm": Format("libsvm", "SvmSource", ("svm", "libsvm", "svmlight")),
+    "parquet": Format("columnar", "TypedSource", ("parquet", "pq"), (b"PAR1",), is_table=True),
+    "arrow": Format(
+        "columnar",
+        "TypedSource",
+        ("arrow", "feather", "ipc", "arrows"),
+        (b"ARROW1", b"\xff\xff\xff\xff"),
+        is_table=True,
+    ),
+    "jsonl": Format("json_lines", "JsonSource", ("jsonl", "ndjson"), is_table=True),
+    "npy": Format("numpy_files", "NpySource", ("npy",), (b"\x93NUMPY",)),
+    "npz": Format("numpy_files", "NpzSource", ("npz",), (b"PK\x03\x04",)),
+    "log": Format("example_log", "LogSource"),
 }
-_TABLES = ("csv", "parquet", "arrow", "jsonl")
 LOG = "log.db"  # in the folder of a served learner
-_ENDINGS = {
-    "csv": "csv", "tsv": "csv", "tab": "csv",
-    "svm": "libsvm", "libsvm": "libsvm", "svmlight": "libsvm",
-    "parquet": "parquet", "pq": "parquet",
-    "arrow": "arrow", "feather": "arrow", "ipc": "arrow", "arrows": "arrow",
-    "npy": "npy", "npz": "npz", "jsonl": "jsonl", "ndjson": "jsonl",
-}  # fmt: skip
-_MAGIC = {
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "arrow",
-    b"\x93NUMPY": "npy",
-    b"PK\x03\x04": "npz",
-}
 _PAIR = re.compile(rb"\d+:[^,;|]+")
 
 
@@ -189,11 +191,11 @@ def read(
         skip_rows=skip_rows,
         cache=cache,
     )  # fmt: skip
-    if missing == "indicator" and form not in _TABLES:
+    if missing == "indicator" and not _FORMATS[form].is_table:
         what = f"missing values of {form} files have no column of their own: use {{0}} or {{1}}"
         raise ReadError(found[0].name, what, ("missing", "zero"), ("missing", "drop"))
-    module, kind = _FORMATS[form]
-    source: Source = getattr(import_module(f"linsep.data.{module}"), kind)(found, options)
+    module = import_module(f"linsep.data.{_FORMATS[form].module}")
+    source: Source = getattr(module, _FORMATS[form].source)(found, options)
     return source
 
 
@@ -207,7 +209,8 @@ def _held(X: Any) -> File:
 def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, Any]:
     """Return options of ``read`` for data that are to be read as those of a source with this ``state``.
 
-    Without labels every row is to get one, so none is left out for what is missing in it.
+    Without labels each row is to get one: a row in which a number is missing is skipped, but for those that training
+    would have taken.
     """
     known = {
         name: state[name] for name in ("decimal", "thousands", "encoding", "comment", "skip_rows") if name in state
@@ -215,7 +218,7 @@ def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, 
     if "gaps" in state:
         known["gaps"] = tuple(map(str, state["gaps"]))
     missing = str(state.get("missing", "error"))
-    known["missing"] = "error" if missing == "drop" and not labels else missing
+    known["missing"] = "skip" if missing == "error" and not labels else missing
     known["zero_based"] = bool(state.get("zero_based"))
     if "names" in state:
         known["layout"] = layout = Layout.from_state(state)
@@ -233,7 +236,7 @@ def _check(
     skip_rows: int | None,
 ) -> None:
     """Refuse options that no file can be read with."""
-    if missing not in ("error", "zero", "drop", "indicator"):
+    if missing not in ("error", "zero", "drop", "indicator", "skip"):  # the last one is of `options_like`
         raise ParameterError("missing", missing, "'error', 'zero', 'drop' or 'indicator'")
     if hash_bits is not None and not 1 <= hash_bits <= 30:
         raise ParameterError("hash_bits", hash_bits, "between 1 and 30")
@@ -257,14 +260,15 @@ def _format(file: File) -> str:
     """Return the format of a file by what its name ends in, or else by what it looks like."""
     name = os.path.basename(file.name).lower().removesuffix(".gz").removesuffix(".zst")
     ending = name.rpartition(".")[2] if "." in name else ""
-    if file.path is not None and ending in _ENDINGS:
-        return _ENDINGS[ending]
+    for name, form in _FORMATS.items():
+        if file.path is not None and ending in form.endings:
+            return name
     head = file.head(1 << 16)
     if is_json_lines(head):
         return "jsonl"
     refuse_other_formats(file.name, head)
-    for magic, form in _MAGIC.items():
-        if head.startswith(magic):
-            return form
+    for name, form in _FORMATS.items():
+        if form.magic and head.startswith(form.magic):
+            return name
     lines = [line.partition(b"#")[0].split() for line in head.splitlines()]
     return "libsvm" if any(_PAIR.fullmatch(word) for words in lines[:100] for word in words[:3]) else "csv"

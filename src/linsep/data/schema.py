@@ -45,7 +45,7 @@ class Column(NamedTuple):
     levels: int | None  # how many words there are, for words
     range: tuple[float, float] | None  # the smallest and the largest number, for numbers
     gaps: int  # cells without a value
-    fate: str  # what became of it
+    usage: str  # what became of it
 
 
 def find(wanted: str | int, names: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from linsep.data.cells import Spelling, decimal_sign, fits
+from linsep.data.cells import NumberFormat, decimal_sign, fits
 from linsep.data.files import File
 from linsep.data.schema import NUMBER, listed
 from linsep.errors import ParameterError, ReadError
@@ -41,14 +41,14 @@ class Form(NamedTuple):
     """How a delimited text is written."""
 
     delimiter: str
-    spelling: Spelling  # with the sign before fractions
+    number_format: NumberFormat  # with the sign before fractions
     header: bool
     names: list[str]
     body: list[Line]  # the first rows below the header
     counted: bool = False  # whether the header was recognized although numbers are in it, as pandas numbers columns
 
 
-def form_of(file: File, delimiter: str | None, header: bool | None, spelling: Spelling) -> Form:
+def form_of(file: File, delimiter: str | None, header: bool | None, number_format: NumberFormat) -> Form:
     """Find out by the first rows of a text how it is written, as far as nobody has said so."""
     text, whole = head(file)
     delimiter = delimiter or sniff(text, file.name)
@@ -62,16 +62,16 @@ def form_of(file: File, delimiter: str | None, header: bool | None, spelling: Sp
         raise ReadError(
             file.name, f"has {len(first):,} columns; a CSV file may have {WIDEST:,}: use another format, such as NPY"
         )
-    point = spelling.point
-    if spelling.decimal is None and ("," in text if delimiter != "," else '"' in text):
-        point = decimal_sign(columns_of(rows[1:], range(len(first)), spelling.gaps), delimiter)
-    counted = header is None and counts_columns(rows, spelling.gaps, point)
-    named = header if header is not None else counted or is_header(rows, spelling.gaps, point)
+    point = number_format.point
+    if number_format.decimal is None and ("," in text if delimiter != "," else '"' in text):
+        point = decimal_sign(columns_of(rows[1:], range(len(first)), number_format.gaps), delimiter)
+    counted = header is None and counts_columns(rows, number_format.gaps, point)
+    named = header if header is not None else counted or is_header(rows, number_format.gaps, point)
     names = [cell.strip() for cell in first] if named else [str(j) for j in range(len(first))]
     repeated = [column for column, count in Counter(names).items() if count > 1]
     if repeated:
         raise ReadError(f"{file.name}:1", f"two columns are named {repeated[0]!r}")
-    return Form(delimiter, spelling._replace(decimal=point), named, names, rows[named:], counted)
+    return Form(delimiter, number_format._replace(decimal=point), named, names, rows[named:], counted)
 
 
 def check_encoding(encoding: str | None) -> None:

@@ -114,6 +114,10 @@ class Source(ABC):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_store": None}  # a copy, or a source sent to a worker, caches nothing
 
+    def with_options(self, **changes: Any) -> Self:
+        """Return the same files as a source with some other options."""
+        return type(self)(self.files, replace(self.options, **changes))
+
     def note(self, where: str, what: str, *settings: tuple[str, Any]) -> None:
         """Tell of a decision that was taken for the user, once."""
         note = DataNote(where, what, *settings)
@@ -217,25 +221,21 @@ class Source(ABC):
 
     def _blocks(self) -> Generator[Block]:
         """Yield the blocks of all files."""
-        self._done, self._current = 0, None
         first_row = 0
         parts: list[Dropped] = []
         labels: set[Any] = set()
-        for file in self.files:
-            self._current = file
-            for X, y, kept in self._read(file):
-                parts.append(left_out(X.shape[0], kept))
-                if X.shape[0] == 0:
-                    continue
-                if y is not None and self.options.target is None and self.options.layout is None:
-                    what = measured(y)
-                    if what is not None:
-                        raise ReadError(file.name, what)
-                if self.positive is not None and y is not None and self.positive not in labels:
-                    labels.update(y.tolist())
-                yield Block(X, y, first_row)
-                first_row += X.shape[0]
-            self._done, self._current = self._done + (file.size or file.position), None
+        for X, y, kept in self.pieces():
+            parts.append(left_out(X.shape[0], kept))
+            if X.shape[0] == 0:
+                continue
+            if y is not None and self.options.target is None and self.options.layout is None:
+                what = measured(y)
+                if what is not None:
+                    raise ReadError(self.files[0].name if self._current is None else self._current.name, what)
+            if self.positive is not None and y is not None and self.positive not in labels:
+                labels.update(y.tolist())
+            yield Block(X, y, first_row)
+            first_row += X.shape[0]
         self.take_dropped(parts)
         if first_row == 0:
             name = self.files[0].name
@@ -243,6 +243,14 @@ class Source(ABC):
         if self.positive is not None and self.options.labels and self.positive not in labels:
             known = listed(sorted(map(str, labels)))
             raise ReadError(self.files[0].name, f"no row has the label {self.options.positive!r}; there are {known}")
+
+    def pieces(self) -> Generator[Piece]:
+        """Yield the rows of all files as they are read; a piece knows which rows were dropped."""
+        self._done, self._current = 0, None
+        for file in self.files:
+            self._current = file
+            yield from self._read(file)
+            self._done, self._current = self._done + (file.size or file.position), None
 
     @abstractmethod
     def _read(self, file: File) -> Iterator[Piece]:

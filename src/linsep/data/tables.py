@@ -6,8 +6,9 @@ features and must see the pieces in their order.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -42,8 +43,8 @@ from linsep.data.schema import (
     kind_shown,
     listed,
 )
-from linsep.data.sniffing import could_be_labels, left_out, measurement, refusal, too_many_classes, words_of
-from linsep.data.source import Source
+from linsep.data.sniffing import could_be_labels, left_out, measurement, refusal, shown, too_many_classes, words_of
+from linsep.data.source import Piece, Source
 from linsep.errors import ReadError
 from linsep.problem import Array, Floats
 
@@ -81,8 +82,8 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Part
         At least the columns of the layout; others are not looked at.
     layout : Layout
         What becomes of them.
-    missing : {"error", "zero", "drop", "indicator"}
-        What becomes of a cell without a value in a column of numbers.
+    missing : {"error", "zero", "drop", "indicator", "skip"}
+        What becomes of a cell without a value in a column of numbers; ``"drop"`` means columns of words, too.
     point : str
         The sign before fractions in numbers that are strings.
     """
@@ -97,7 +98,7 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Part
         if missing == "error":
             settings = (("missing", "zero"), ("missing", "drop"), ("missing", "indicator"))
             raise CellError(int(np.argmax(absent)), name, "a missing value", *settings)
-        if missing == "drop":
+        if missing in ("drop", "skip"):
             kept = ~absent if kept is None else kept & ~absent
     counts = {name: int(absent.sum()) for name, absent in gaps.items()}
     if kept is not None:
@@ -110,7 +111,7 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Part
                     np.isin(coded[-1].places, [j for j, w in enumerate(coded[-1].words) if w is None]).sum()
                 )
         elif kind == TEXT:
-            bags.append(bag(_whole(table.column(name)), place))
+            bags.append(bag(table.column(name).cast(pa.large_string()).to_pylist(), place))
         elif missing == "indicator" and name in gaps:
             coded.append(Coded(place, [None], np.where(gaps[name], 0, -1)))
     hashed = None
@@ -136,12 +137,12 @@ def _empty_words(table: Any, layout: Layout) -> dict[str, Array]:
     return found
 
 
-def bag(column: Any, place: int) -> Bag:
+def bag(texts: list[str | None], place: int) -> Bag:
     """Return the words of a column of texts in lower case; nothing has no words."""
     index: dict[str, int] = {}
     places: list[int] = []
     lengths = []
-    for text in column.cast(pa.large_string()).to_pylist():
+    for text in texts:
         found = words_of(text or "")
         places += [index.setdefault(word, len(index)) for word in found]
         lengths.append(len(found))
@@ -206,7 +207,7 @@ def _number_column(column: pa.Array, name: str, kind: str, point: str, gaps: dic
         return values
     if pa.types.is_temporal(column.type):
         column = cells.days(column)
-    elif not _is_plain(column.type):
+    elif not is_plain(column.type):
         column = column.cast(pa.float64())
     if column.null_count:
         gaps[name] = numpy_view(column.is_null())
@@ -238,7 +239,7 @@ def _finite(X: Array, names: list[str], gaps: dict[str, Array]) -> Array:
     return X
 
 
-def _is_plain(kind: pa.DataType) -> bool:
+def is_plain(kind: pa.DataType) -> bool:
     """Say whether NumPy has the same type of number."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
@@ -264,7 +265,7 @@ def labels(column: Any, name: str, missing: str) -> tuple[Array, Array | None]:
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
-    if not (_is_plain(column.type) or pa.types.is_null(column.type)):
+    if not (is_plain(column.type) or pa.types.is_null(column.type)):
         column = column.cast(pa.string())
     gaps = column.is_null(nan_is_null=True)
     absent = numpy_view(gaps)
@@ -290,7 +291,7 @@ def kind_of(name: str, kind: pa.DataType, *, category: bool = False, text: bool 
         return CATEGORY if hashed else WORD
     if pa.types.is_boolean(kind):
         return BOOLEAN
-    if _is_plain(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
+    if is_plain(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
         return NUMBER
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
         return DATE
@@ -330,8 +331,8 @@ class TableSource(Source):
         self._all: list[str] = []  # names, or numbers, of all columns
         self._layout = Layout(())
         self._levels = Levels(0)
-        self._spelling = cells.Spelling(options.decimal, options.thousands, options.dates, options.gaps)
-        self._fates: dict[str, tuple[int, str, str]] = {}  # of columns that are left out
+        self._number_format = cells.NumberFormat(options.decimal, options.thousands, options.dates, options.gaps)
+        self._usages: dict[str, tuple[int, str, str]] = {}  # of columns that are left out
         self._gaps: Counter[str] = Counter()  # of the present iteration
         self._ranges: tuple[Floats, Floats] | None = None  # of the numbers, while a description is made
 
@@ -356,6 +357,16 @@ class TableSource(Source):
         wanted = self.options.n_features
         if wanted is not None and wanted != self.n_features:
             raise ReadError(self.files[0].name, f"has {self.n_features} features, but {wanted} are expected")
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of all columns of the table, or their numbers."""
+        return self._all
+
+    @property
+    def number_format(self) -> cells.NumberFormat:
+        """How numbers and gaps are written."""
+        return self._number_format
 
     @property
     def layout(self) -> Layout:  # type: ignore[override]
@@ -390,10 +401,11 @@ class TableSource(Source):
         known = dict.fromkeys(level for part in found for level in part)
         self._levels = Levels(self._levels.first, known, fixed=self._levels.fixed)
 
-    def _blocks(self) -> Any:
+    def pieces(self) -> Generator[Piece]:
+        """Yield the rows of all files as they are read."""
         self._gaps.clear()
         self._levels.unseen = 0
-        yield from super()._blocks()
+        yield from super().pieces()
         self._check_width()
         if self._levels.unseen:
             self.note(self.files[0].name, unseen_words(self._levels.unseen))
@@ -402,7 +414,8 @@ class TableSource(Source):
     # Decisions
 
     def _missing_cells(self) -> tuple[tuple[str, int], ...]:
-        return tuple((name, count) for name, count in self._gaps.most_common() if count)
+        words = self._layout.words if self.options.missing == "skip" else []  # which may be missing
+        return tuple((name, count) for name, count in self._gaps.most_common() if count and name not in words)
 
     def _hash(self, kind: str) -> str:
         """Return the kind of a column with words as the user wants them."""
@@ -475,7 +488,7 @@ class TableSource(Source):
         for place, name, kind, _ in columns:
             if name in reasons:
                 why, setting = reasons[name]
-                self._fates[name] = place, kind, f"left out: {why}"
+                self._usages[name] = place, kind, f"left out: {why}"
                 self.note(self.files[0].name, f"linsep leaves out column {name!r}: {why} ({{0}} keeps it)", setting)
         return [(name, kind) for _, name, kind, _ in columns if name not in reasons]
 
@@ -529,9 +542,40 @@ class TableSource(Source):
             raise ReadError(self.files[0].name, what, ("hash_bits", 18), ("max_features", 2 * self.n_features))
         return X
 
+    is_deciding = False  # whether what has been read so far may still change what a column is taken for
+
+    def change_kind(self, error: ReadError, early: bool) -> str:  # noqa: ARG002, only text changes its mind
+        """Return what a column is taken for in which a cell does not fit, or raise the error of that cell."""
+        raise error
+
+    def wrong_kind(self, where: str, column: str, cell: str) -> ReadError:
+        """Return the error of a cell that is not of its column's kind."""
+        what = f"{shown(cell)} is not a number, as the cells above are"
+        return self.error(where, what, *((("categorical", column),) if self.options.layout is None else ()))
+
+    def error(self, where: str, what: str, *settings: tuple[str, Any]) -> ReadError:
+        """Return an error about the table, with the settings that would allow it."""
+        return ReadError(where, what, *settings)
+
+    @abstractmethod
+    def cells(self, names: list[str]) -> Iterator[Any]:
+        """Yield the cells of some columns as Arrow has them, a block at a time: those of a text as they are written."""
+
+    def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
+        """Return the cells of some columns, row by row."""
+        try:
+            names = [self._all[find(column, self._all)] for column in columns]
+        except ColumnError as error:
+            raise ReadError(self.files[0].name, str(error)) from None
+        return (
+            [cell.strip() if isinstance(cell, str) else cell for cell in row]
+            for block in self.cells(list(dict.fromkeys(names)))
+            for row in zip(*(block.column(name).to_pylist() for name in names), strict=True)
+        )
+
     def state(self) -> dict[str, Any]:
         """Return what a model keeps to read other data in the same way: besides, the sign before fractions."""
-        return super().state() | {"point": self._spelling.point}
+        return super().state() | {"point": self._number_format.point}
 
     def describe(self) -> list[Column]:
         r"""Read all rows, and return what there is to say of every column.
@@ -548,7 +592,7 @@ class TableSource(Source):
         >>> from linsep import read
         >>> source = read(io.BytesIO(b"x,town,class\n1,Ulm,yes\n3,Bonn,no\n"), format="csv")
         >>> for column in source.describe():
-        ...     print(column.name, column.kind, column.levels, column.range, column.gaps, column.fate)
+        ...     print(column.name, column.kind, column.levels, column.range, column.gaps, column.usage)
         x number None (1.0, 3.0) 0 1 feature
         town word 2 None 0 2 features, 1 for each word
         class label 2 None 0 the label
@@ -567,12 +611,12 @@ class TableSource(Source):
                 sum(column == place for column, _ in layout.levels) if kind in (WORD, TEXT) else None,
                 ranges.get(name),
                 twin._gaps[name],
-                _fate(layout, place),
+                _usage(layout, place),
             )
             for place, (name, kind) in enumerate(layout.columns)
         ]
-        for name, (place, kind, fate) in sorted(twin._fates.items(), key=lambda item: item[1][0]):
-            found.insert(place, Column(name, kind_shown(kind), None, None, 0, fate))
+        for name, (place, kind, usage) in sorted(twin._usages.items(), key=lambda item: item[1][0]):
+            found.insert(place, Column(name, kind_shown(kind), None, None, 0, usage))
         if counts:
             found.append(Column(str(layout.target), "label", len(counts), None, 0, "the label"))
         return found
@@ -592,7 +636,7 @@ def _broken(kind: str, cells: list[Any]) -> bool:
     return kind.startswith("date") or any("." in str(cell) or "," in str(cell) for cell in cells)
 
 
-def _fate(layout: Layout, place: int) -> str:
+def _usage(layout: Layout, place: int) -> str:
     """Say what became of a column."""
     kind = layout.columns[place][1]
     own = sum(column == place for column, _ in layout.levels)

@@ -130,25 +130,31 @@ def columns(path: Path, form: str) -> Iterator[WriteColumns]:
     """
     with sink(path) as file, ExitStack() as stack:
         writer: Any = None
+        schema: Any = None
 
         def put(values: Mapping[str, Array]) -> None:
-            nonlocal writer
+            nonlocal writer, schema
             batch = pa.record_batch([_column(array) for array in values.values()], names=list(values))
             if writer is None:
-                writer = stack.enter_context(_table(file, form, batch.schema))
-            writer.write_batch(batch)
+                schema = batch.schema
+                writer = stack.enter_context(_table(file, form, schema))
+            writer.write_batch(batch.cast(schema))
 
         yield put
 
 
 def _column(array: Array) -> pa.Array:
-    """Return values as a column; labels of several types become words."""
+    """Return values as a column, None and NaN as null; labels of several types become words."""
     if array.dtype == object or array.dtype.kind in "US":
         items = array.tolist()
+        kinds = {type(item) for item in items if item is not None}
+        if None in items and len(kinds) == 1 and kinds <= {int, float, bool}:
+            return pa.array(items)
         if None in items:
             return pa.array([None if item is None else str(item) for item in items], pa.string())
         return words([item if isinstance(item, str) else str(item) for item in items])
-    return numbers(array)
+    absent = np.isnan(array) if array.dtype.kind == "f" else np.zeros(1, dtype=bool)
+    return pa.array(array, mask=absent) if absent.any() else numbers(array)
 
 
 def _table(file: Any, form: str, schema: pa.Schema) -> Any:
@@ -319,7 +325,7 @@ def _labels(changes: Changes) -> set[int]:
 
 def _copy_text(path: str, delimiter: str | None, source: Any, changes: Changes) -> None:
     """Copy the records of delimited text, in its encoding and, unless another is given, with its delimiter."""
-    names, target = source.table_names, source.target
+    names, target = source.column_names if source.has_header else None, source.target
     assert target is not None
     wanted = _labels(changes)
     spelled = {i: cells[target] for i, cells in enumerate(source.records()) if i in wanted} if wanted else {}
@@ -382,7 +388,10 @@ def _lines(stream: Any) -> Iterator[bytes]:
 
 def _copy_table(path: str, form: str, source: Any, changes: Changes) -> None:
     """Copy a table with all its columns, each of its own type."""
-    table, target = (_typed_text(source) if source.options.format == "csv" else _typed(source)), source.target
+    blocks = [block if isinstance(block, pa.Table) else pa.table(block) for block in source.cells(source.column_names)]
+    table, target = pa.concat_tables(blocks, promote_options="permissive"), source.target
+    if source.options.format == "csv":
+        table = _typed_text(table, source)
     rows = np.arange(table.num_rows)
     kept = np.array([changes.get(i, i) is not None for i in rows.tolist()], dtype=bool)
     labels = [new for i in rows[kept].tolist() if (new := changes.get(i, i)) is not None]
@@ -392,26 +401,16 @@ def _copy_table(path: str, form: str, source: Any, changes: Changes) -> None:
         write_table(file, form, table)
 
 
-def _typed(source: Any) -> pa.Table:
-    """Return all columns of Parquet, Arrow or JSON files, in the order of the first one."""
-    parts: list[pa.Table] = []
-    for file in source.files:
-        part = source.read_all(file)
-        parts.append(part if not parts else part.select([n for n in parts[0].column_names if n in part.column_names]))
-    return pa.concat_tables(parts, promote_options="permissive") if len(parts) > 1 else parts[0]
-
-
-def _typed_text(source: Any) -> pa.Table:
+def _typed_text(table: pa.Table, source: Any) -> pa.Table:
     """Return all columns of a text: whole numbers, numbers or words, gaps where the text has them."""
-    records = list(source.records())
-    names = source.table_names or [f"x{j + 1}" for j in range(len(records[0]))]
-    columns = [_typed_column([record[j].strip() for record in records], source) for j in range(len(names))]
+    names = source.column_names if source.has_header else [f"x{j + 1}" for j in range(table.num_columns)]
+    columns = [_typed_column([cell.strip() for cell in column.to_pylist()], source) for column in table.columns]
     return pa.table(columns, names=names)
 
 
 def _typed_column(cells: Sequence[str], source: Any) -> pa.Array:
     """Return cells of text as integers if all are, else as doubles if all are numbers, else as words."""
-    point, gaps = source.spelling.point, set(source.spelling.gaps)
+    point, gaps = source.number_format.point, set(source.number_format.gaps)
     there = [None if cell in gaps else cell for cell in cells]
     pattern = number_pattern(point)
     if all(cell is None or pattern.fullmatch(cell) for cell in there):

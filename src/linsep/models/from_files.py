@@ -15,9 +15,10 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.data.arrays import is_sparse
+from linsep.data.row_numbers import Dropped
 from linsep.data.scaling import Ranges
-from linsep.data.source import Block, Source
-from linsep.errors import DataError, ParameterError
+from linsep.data.source import Piece, Source, left_out
+from linsep.errors import DataError, DataNote, ParameterError
 from linsep.learn import driver
 from linsep.learn.checkpoints import Checkpoint, Saved
 from linsep.learn.driver import Fitted
@@ -26,9 +27,10 @@ from linsep.learn.passes import LONGEST_TRACE, Hooks, State, TrainingLog, Watch
 from linsep.learn.problems import BatchEncoder, automatic_scale, class_counts, known_problem, scaler_of, source_problem
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import Weights
+from linsep.models.learner import spread
 from linsep.models.online import Online
 from linsep.models.progress import advice_after
-from linsep.problem import Problem
+from linsep.problem import Array, Problem
 
 
 def fit_source(
@@ -192,14 +194,37 @@ def _warm_weights(model: Online) -> Weights | None:
     return model.last_weights() if model.warm_start and hasattr(model, "coef_") else None
 
 
-def fitted_rows(model: Any, source: Source, blocks: Iterable[Block]) -> Iterator[tuple[Any, Any]]:
-    """Yield the rows of some blocks of a source with as many features as the model has, and their labels."""
+def answers(
+    model: Any, source: Source, pieces: Iterable[Piece], methods: tuple[str, ...]
+) -> Iterator[tuple[tuple[Array, ...], Dropped]]:
+    """Yield what methods of a model say of the rows of each piece, and which rows cannot be read.
+
+    These have None for a label, and NaN for a number.
+    """
+    for X, _, kept in fitted_rows(model, source, pieces):
+        some = X if X.shape[0] else np.zeros((1, model.n_features_in_))  # an answer about nothing has its shape, too
+        found = [getattr(model, method)(some)[: X.shape[0]] for method in methods]
+        if kept is not None:
+            found = [spread(each, kept, method == "predict") for each, method in zip(found, methods, strict=True)]
+        yield tuple(found), left_out(X.shape[0], kept)
+
+
+def unanswered(source: Source, dropped: Dropped) -> DataNote:
+    """Return the note that some rows of a source get no label; it names the first of them."""
+    row = int(dropped.numbers[0])
+    places = source.locate([row])
+    where = f"{source.files[0].name}: row {row}" if places is None else f"{places[0].file}:{places[0].line}"
+    return DataNote(where, f"this is the first row without an answer; there is none for {dropped.words()}")
+
+
+def fitted_rows(model: Any, source: Source, blocks: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the rows of some blocks, or pieces, of a source with as many features as the model has."""
     d = model.n_features_in_
     told = False
     with warnings.catch_warnings():
         # the columns are already those of the model, in its order
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        for X, y, _ in blocks:
+        for X, y, last in blocks:
             if is_sparse(X) and X.shape[1] != d and source.layout is None:
                 if X.shape[1] > d and not told:  # as LIBLINEAR does: what was never seen has no weight
                     warnings.warn(
@@ -217,4 +242,4 @@ def fitted_rows(model: Any, source: Source, blocks: Iterable[Block]) -> Iterator
                     what += "; if one is the label, name it, such as {0}"
                     settings = [("target", source.names[-1])]
                 raise DataError(source.files[0].name, what, *settings)
-            yield X, y
+            yield X, y, last

@@ -83,13 +83,13 @@ def takes_records(method: Method) -> Method:
             warnings.warn(
                 DataNote("X", f"{lost:,} row{'s get' if lost > 1 else ' gets'} no answer: {found.why}"), stacklevel=3
             )
-            result = _spread(result, found.kept, method.__name__ == "predict")
+            result = spread(result, found.kept, method.__name__ == "predict")
         return result[0] if isinstance(X, Mapping) else result
 
     return cast(Method, taking)
 
 
-def _spread(result: Array | None, kept: Array, labels: bool) -> Array:
+def spread(result: Array | None, kept: Array, labels: bool) -> Array:
     """Return the results of some rows among all of them."""
     shape = (len(kept), *(() if result is None else result.shape[1:]))
     found = np.full(shape, None if labels else np.nan, dtype=object if labels else np.float64)

@@ -111,13 +111,13 @@ function responseText(word, point) { // a number of a model is written with a de
 }
 function rowOf(cells, how, place, said) { // null for a row that is left out
   const absent = (name) => how.gaps.has(strip(cells[place.get(name)])), strict = how.missing === "error" || how.missing === "drop";
-  const gap = said.some(absent) || how.columns.some(({ name, isLevel }) => (how.model || (!isLevel && strict)) && absent(name));
+  const gap = said.some(absent) || how.columns.some(({ name, isLevel }) => (how.missing === "drop" || (!isLevel && strict)) && absent(name));
   if (gap && how.missing !== "drop") throw new Malformed("a cell has no value");
   return gap ? null : how.columns.map((column) => cellOfColumn(cells[place.get(column.name)], column, how));
 }
 function cellOfColumn(cell, { name, level, isLevel }, how) { // as a text
   const word = strip(cell), absent = how.gaps.has(word);
-  if (isLevel) return level === (absent ? null : how.model ? word : cell) ? "1" : "0";
+  if (isLevel) return level === (absent ? null : cell) ? "1" : "0";
   if (absent) return "0";
   const digits = cell.replace(/^[ \t]+|[ \t]+$/g, "").replaceAll(how.point, ".");
   if (!DECIMAL.test(digits) || !Number.isFinite(Number(digits))) throw new Malformed(`${quote(word)} in column ${quote(name)} is not a number`);

@@ -144,7 +144,7 @@ def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
         how |= {"target": names[last], "others": names[last + 1 :], "point": ".", "gaps": GAPS}
     well(len(how.get("others", [])) == parts - 1, "it does not say where the response is")
     strict = how["missing"] in ("error", "drop")  # a gap has no value in the columns that are needed
-    words = model or how["missing"] == "drop"  # a gap is none in columns of words, either
+    words = how["missing"] == "drop"  # a gap is none in columns of words, either
     needed = [column for column in how["columns"] if words or (strict and "level" not in column)]
     factors = [each for column in how["columns"] for each in column.get("product", [column])]
     odd = any(
@@ -176,7 +176,7 @@ def number_in(cells: dict[str, str], column: dict[str, Any], how: dict[str, Any]
     if "level" in column and kind == "text":
         return 0 if word in how["gaps"] else TOKEN.findall(cell.lower()).count(column["level"])
     if "level" in column:
-        return int(column["level"] == (None if word in how["gaps"] else word if how["model"] else cell))
+        return int(column["level"] == (None if word in how["gaps"] else cell))
     if word in how["gaps"]:
         return 0
     found = cell_value(cell.strip(" \t") if kind == "number" else word, kind, how["point"], how["values"])

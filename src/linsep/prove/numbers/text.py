@@ -15,13 +15,15 @@ import pyarrow as pa
 
 from linsep.clock import Clock
 from linsep.data.arrays import to_rows
+from linsep.data.cells import plain_numbers, without_gaps
 from linsep.data.delimited import DelimitedSource
-from linsep.data.files import File
 from linsep.data.labels import class_codes
+from linsep.data.options import GAPS
 from linsep.data.parallel import ahead
-from linsep.data.schema import CATEGORY, HASHED, NUMBER, TEXT, WORD, Layout, is_numeric
+from linsep.data.schema import BOOLEAN, CATEGORY, DATE, HASHED, NUMBER, TEXT, WORD, Layout, is_numeric
 from linsep.data.sniffing import encoding_name
 from linsep.data.source import Source
+from linsep.data.tables import TableSource
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check.plain_table import table
@@ -94,16 +96,15 @@ def _large_columns(X: Array) -> list[int]:
 
 def _typed_columns(source: Source) -> list[tuple[str, Any]]:
     """Return names and types of the columns of Parquet or Arrow files that are numbers."""
-    if source.options.format not in ("parquet", "arrow") or source.layout is None:
-        return []
-    from linsep.data.columnar import opened
+    from linsep.data.columnar import FORMATS, opened
 
+    if source.options.format not in FORMATS or source.layout is None:
+        return []
     wanted = {name for name, kind in source.layout.columns if is_numeric(kind)}
     found: dict[tuple[str, Any], None] = {}
     for file in source.files:
         with opened(file, source.options.format) as table:
-            schema = table.schema_arrow if source.options.format == "parquet" else table.schema
-        found |= {(field.name, field.type): None for field in schema if field.name in wanted}
+            found |= {(field.name, field.type): None for field in table.schema if field.name in wanted}
     return list(found)
 
 
@@ -133,16 +134,28 @@ def _has_tiny(source: Source, clock: Clock) -> bool:
 
 def _are_shortest(source: Source, clock: Clock) -> bool:
     """Say whether every number of a text is the shortest decimal of its double."""
-    texts: Iterator[Any] = (pa.array(found, pa.string()) for found in _long_numbers(source, clock))
-    if isinstance(source, DelimitedSource) and source.layout is not None and source.spelling.point == ".":
-        kinds = {kind for _, kind in source.layout.columns if is_numeric(kind)}
-        if kinds == {NUMBER}:
-            texts = (column for block in source.written_numbers() for column in block.columns)
-    for some in texts:
+    for some in _number_texts(source) if isinstance(source, DelimitedSource) else _found_numbers(source, clock):
         clock.check()
-        if _some_rounded(some):
+        if some is None or _some_rounded(some):
             return False
     return True
+
+
+def _found_numbers(source: Source, clock: Clock) -> Iterator[Any]:
+    """Yield the long numbers of a text as columns."""
+    return (pa.array(found, pa.string()) for found in _long_numbers(source, clock))
+
+
+def _number_texts(source: DelimitedSource) -> Iterator[Any]:
+    """Yield the numbers of a table as they are written, without units and signs between thousands."""
+    import pyarrow.compute as pc  # slow to load
+
+    kinds = {name: kind for name, kind in source.layout.columns if is_numeric(kind)}
+    kinds = {name: kind for name, kind in kinds.items() if kind != BOOLEAN and not kind.startswith(DATE)}
+    for block in source.cells(list(kinds)) if kinds else ():
+        for name, kind in kinds.items():
+            column = without_gaps(block.column(name).combine_chunks(), source.number_format.gaps)
+            yield plain_numbers(pc.utf8_trim_whitespace(column), kind, source.number_format.point)
 
 
 def _some_rounded(texts: Any) -> bool:
@@ -215,20 +228,26 @@ def reading_of(source: Source) -> dict[str, Any] | None:
     return {
         "columns": [*numbers, *hashed, *levels],
         "target": layout.target,
-        "delimiter": source.delimiter,
-        "header": layout.named,
         "missing": options.missing,
-        "point": source.spelling.point,
-        "gaps": list(options.gaps),
-        "encoding": encoding_name(options.encoding or "utf-8"),
-        **lines_left_out(source.files[0]),
+        **signs_of(source),
     }
 
 
-def lines_left_out(file: File) -> dict[str, Any]:
-    """Return which lines of a text are no rows, as a document tells it."""
-    found = {"skip": file.skip_rows} if file.skip_rows else {}
-    return found | ({"comment": file.comment.decode()} if file.comment else {})
+def signs_of(source: Source) -> dict[str, Any]:
+    """Return how the text of a table is written, as a document tells it; of another table, how its text would be."""
+    if not isinstance(source, DelimitedSource):
+        point = source.number_format.point if isinstance(source, TableSource) else "."
+        return {"delimiter": ",", "header": True, "point": point, "gaps": list(GAPS), "encoding": "utf-8"}
+    file = source.files[0]
+    signs: dict[str, Any] = {
+        "delimiter": source.delimiter,
+        "header": source.has_header,
+        "point": source.number_format.point,
+        "gaps": list(source.options.gaps),
+        "encoding": encoding_name(source.options.encoding or "utf-8"),
+    }
+    signs |= {"skip": file.skip_rows} if file.skip_rows else {}
+    return signs | ({"comment": file.comment.decode()} if file.comment else {})
 
 
 def layout_of(reading: dict[str, Any]) -> Layout:

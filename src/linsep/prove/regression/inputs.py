@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -12,16 +14,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.data.arrays import is_sparse
-from linsep.data.frames import Categories, Frame, LongColumn
+from linsep.data.matrices import is_frame, is_records, native, table_source
+from linsep.data.read import read
+from linsep.data.schema import NUMBER, TEXT, WORD, Layout, is_numeric
+from linsep.data.tables import TableSource
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove.check.plain_document import label_text
 from linsep.prove.check.plain_regression import MOST_EMPTY
 from linsep.prove.numbers.cells import LongDecimals, whole_table
 from linsep.prove.numbers.given import BINARY, DECIMAL, shown
+from linsep.prove.numbers.text import default_values
 from linsep.prove.regression.contrasts import unknown
 from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
 from linsep.prove.regression.reading import WIDE, joined, unrounded
+from linsep.prove.regression.table import Categories, Table, counted_words, read_table
 
 _REFUSED = {
     "gaussian": "least squares always has a finite estimate",
@@ -75,6 +82,8 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     }  # fmt: skip
     if isinstance(X, str):
         X, y, options = _from_formula(X, y, options)
+    elif isinstance(X, TableSource):
+        X, y, options = _from_source(X, y, options)
     elif hasattr(X, "exog") and hasattr(X, "endog"):
         X, y, options = _from_statsmodels(X, options)
     elif hasattr(getattr(X, "model", None), "exog"):
@@ -87,7 +96,8 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     if y is None:
         raise ParameterError("y", None, "given; it is the response")
     absorb = _factors(options.get("absorb"), X)
-    if isinstance(X, Frame) and X.text and options["values"] == BINARY:
+    X = frame_table(X) if is_frame(native(X)) or is_records(X) else X
+    if isinstance(X, Table) and options["values"] == BINARY:
         X = X.nearest_doubles()
     matrix, names = _matrix(X, options["names"])
     values = options["values"] or (DECIMAL if _has_decimals(matrix) else BINARY)
@@ -328,8 +338,8 @@ def _machine_numbers(table: Array, values: str, names: Any) -> Array:
 
 def _matrix(X: Any, names: Any) -> tuple[Any, list[str]]:
     """Return a design as a matrix with names."""
-    if hasattr(X, "columns") and not isinstance(X, np.ndarray):
-        matrix, found = _coded(X if isinstance(X, Frame) else _pandas(X))  # ours needs no pandas
+    if isinstance(X, Table):
+        matrix, found = _coded(X)
     elif is_sparse(X):
         import scipy.sparse as sp
 
@@ -377,9 +387,46 @@ def _plain_array(X: Any) -> Array:
     return matrix.astype(np.int64) if matrix.dtype == np.uint64 else matrix
 
 
-def _pandas(frame: Any) -> Any:
-    """Return a frame of pandas."""
-    return frame.to_pandas() if hasattr(frame, "to_pandas") and not hasattr(frame, "iloc") else frame
+def frame_table(frame: Any, names: list[str] | None = None, kinds: dict[str, str] | None = None) -> Table:
+    """Return a frame as a table, read as a file with its columns would be; exact numbers stay as they are.
+
+    Only columns that just name the rows are left out, or with ``names`` all but these are taken. ``kinds`` are those
+    of another table that it is to be read like.
+    """
+    frame = native(frame)
+    wanted = column_names(frame) if names is None else names
+    exact = {name: column for name, column in _exact_columns(frame).items() if name in wanted}
+    others = [name for name in wanted if name not in exact]
+    if not others:
+        return Table(exact, dict.fromkeys(exact, NUMBER))
+    layout = None if kinds is None else Layout(tuple((name, kinds[name]) for name in others))
+    source = table_source(frame, others, layout=layout, keep_index=names is not None)
+    table = read_table(source, dict(source.layout.columns)).complete([], "error")
+    found = table.cells | exact
+    table.cells = {name: found[name] for name in wanted if name in found}
+    table.kinds |= dict.fromkeys(exact, NUMBER)
+    return table
+
+
+def column_names(frame: Any) -> list[str]:
+    """Return the names of the columns of a frame or of records."""
+    if is_records(frame):
+        records = [frame] if isinstance(frame, Mapping) else frame
+        return list(dict.fromkeys(str(key) for record in records for key in record))
+    return [str(name) for name in getattr(frame, "column_names", frame.columns)]
+
+
+def _exact_columns(frame: Any) -> dict[str, Array]:
+    """Return the columns of a frame of pandas that hold Python's exact numbers, which no type of Arrow holds."""
+    if not hasattr(frame, "iloc"):
+        return {}
+    columns = {str(name): frame.iloc[:, j] for j, name in enumerate(frame.columns)}
+    return {
+        name: np.asarray(column)
+        for name, column in columns.items()
+        if column.dtype == np.dtype(object)
+        and all(isinstance(v, Decimal | Fraction | int | float) and v == v for v in column)
+    }
 
 
 def _column(frame: Any, name: str) -> Any:
@@ -390,46 +437,37 @@ def _column(frame: Any, name: str) -> Any:
     return frame[name]
 
 
-def _coded(frame: Any) -> tuple[Any, list[str]]:
-    """Return the columns of a frame: numbers as they are; words and categories as a column per level but the first."""
-    columns: list[Any] = []  # a column of numbers, or one for each of some levels, sparse
+def _coded(table: Table) -> tuple[Any, list[str]]:
+    """Return the columns of a table: numbers as they are; words and categories as a column for each but the first.
+
+    A number that may be missing has a column for that beside it, a text one for each of its words.
+    """
+    columns: list[Any] = []  # a column of numbers, or one for each of some categories, sparse
     names: list[str] = []
-    for name in frame.columns:
-        series = frame[name]
-        if isinstance(series, LongColumn):
-            columns.append(series)
-            names.append(str(name))
-            continue
-        values = np.asarray(series)
-        carried = frame.categories.get(name) if isinstance(frame, Frame) else carried_by(series)
-        if carried is None and values.dtype.kind == "M":
-            _refuse_gap(np.where(np.isnat(values), np.nan, 0.0), f"column {str(name)!r}")
-            values = days(values)
-        if carried is None and values.dtype.kind in "biuf":
-            columns.append(values)
-            names.append(str(name))
-            continue
-        cells = values.tolist()
-        if (
-            carried is None
-            and values.dtype == object
-            and all(isinstance(v, Decimal | Fraction | int | float) for v in cells)
-        ):
-            columns.append(values)
-            names.append(str(name))
-            continue
-        gap = next((i for i, v in enumerate(cells) if v is None or v != v), None)
-        if gap is not None:
-            raise DataError(f"row {gap}, column {str(name)!r}", "the cell is empty; drop the row or fill in the value")
-        there = set(cells)
-        levels = sorted(there) if carried is None else [level for level in carried.labels if level in there]
-        place = {level: k for k, level in enumerate(levels)}
-        codes = np.fromiter((place[cell] for cell in cells), dtype=np.intp, count=len(cells))
-        columns.append(_one_hot(codes, np.arange(1, len(levels))))
-        names += [f"{name}={level}" for level in levels[1:]]
+    for name, column in table.cells.items():
+        carried = table.categories.get(name)
+        if table.kinds[name] == TEXT:
+            counts, words = counted_words(column.tolist())
+            columns.append(counts)
+            names += [f"{name}={word}" for word in words]
+        elif is_numeric(table.kinds[name]):
+            columns.append(column)
+            names.append(name)
+            if name in table.missing:
+                columns.append(_one_hot(table.missing[name].astype(np.intp), np.ones(1, dtype=np.intp)))
+                names.append(f"{name}=missing")
+        else:
+            cells = column.tolist()
+            there = set(cells)
+            found = sorted(there - {None}) if carried is None else [each for each in carried.labels if each in there]
+            categories = [*found, *({None} & there)]
+            place = {category: k for k, category in enumerate(categories)}
+            codes = np.fromiter((place[cell] for cell in cells), dtype=np.intp, count=len(cells))
+            columns.append(_one_hot(codes, np.arange(1, len(categories))))
+            names += [f"{name}={'missing' if category is None else category}" for category in categories[1:]]
     if len(names) <= WIDE:
         dense = [each.toarray().T if is_sparse(each) else [each] for each in columns]
-        return joined([column for part in dense for column in part], len(frame)), names
+        return joined([column for part in dense for column in part], len(table)), names
     return _sparse(columns), names
 
 
@@ -449,50 +487,108 @@ def _sparse(columns: list[Any]) -> Any:
 # Formulas
 
 
+def _from_source(source: TableSource, y: Any, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """Return features, label and options of a table that `read` has opened."""
+    if y is not None:
+        raise ParameterError("y", "labels", "None for a source, which has its own")
+    assert source.layout is not None
+    target = source.layout.target
+    if target is None:
+        raise DataError(source.files[0].name, "there are no labels")
+    table = read_table(source, {**dict(source.layout.columns), target: WORD}, frozenset([target]))
+    table = table.complete([target], source.options.missing)
+    values = options["values"] or default_values(source)
+    return table.only([name for name in table.columns if name != target]), table[target], {**options, "values": values}
+
+
+def formula_columns(formula: str, names: list[str]) -> list[str]:
+    """Return the columns of a table that a formula names."""
+    return [name for name in names if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", formula)]
+
+
 def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """Return design, response and options of a formula and a frame."""
-    if frame is None or not hasattr(frame, "columns"):
-        raise ParameterError("y", type(frame).__name__, "a data frame with the columns that the formula names")
+    """Return design, response and options of a formula and a table: a frame, records, or a file."""
     left, tilde, right = formula.partition("~")
     if not tilde or not left.strip() or not right.strip():
         raise DataError("", f"the formula {formula!r} must read 'response ~ terms'")
-    frame = _pandas(frame)
-    response = _response(left.strip(), frame)
-    matrix, names, spec = _design(right.strip(), frame, options["values"] == DECIMAL)
+    absorb = options.get("absorb")
+    absorb = [absorb] if isinstance(absorb, str) else absorb or []
+    named = [each for each in (options["strata"], options["weights"], *absorb) if isinstance(each, str)]
+    table, columns = _formula_table(formula, frame, named)
+    if options["values"] is None and table.source is not None:
+        options = {**options, "values": default_values(table.source)}
+    pandas = table.to_pandas()
+    response = _response(left.strip(), pandas, columns)
+    terms = FormulaTerms(right.strip(), columns, table.kinds)
+    matrix, names, terms = _design(terms, pandas, options["values"] == DECIMAL)
     kept = [name for name in names if name != INTERCEPT]
-    options = {**options, "names": kept, "fit_intercept": kept != names, "formula": spec}
+    options = {**options, "names": kept, "fit_intercept": kept != names, "formula": terms}
     for each in ("strata", "weights"):
         if isinstance(options.get(each), str):
-            options[each] = np.asarray(_column(frame, options[each]))
-    absorb = options.get("absorb")
-    if absorb is not None:
-        absorb = [absorb] if isinstance(absorb, str) else absorb
-        options["absorb"] = [(each, _column(frame, each)) if isinstance(each, str) else each for each in absorb]
+            options[each] = np.asarray(_column(pandas, options[each]))
+    if absorb:
+        options["absorb"] = [(each, _column(pandas, each)) if isinstance(each, str) else each for each in absorb]
     return matrix, response, options
 
 
-def _design(terms: Any, frame: Any, decimal: bool) -> tuple[Any, list[str], Any]:
-    """Return the design of terms without its intercept, the names of all columns, and what makes them of other frames.
+def _formula_table(formula: str, frame: Any, named: list[str]) -> tuple[Table, list[str]]:
+    """Return the columns that a formula and options name, and the names of all columns."""
+    if isinstance(frame, Table):
+        return frame, frame.columns if frame.source is None else frame.source.column_names
+    if isinstance(frame, str | os.PathLike):
+        probe: Any = read(frame, labels=False, layout=Layout(()))
+        if not isinstance(probe, TableSource):
+            raise DataError(probe.files[0].name, f"{probe.options.format} files have no columns that a formula names")
+        columns = probe.column_names
+        wanted = [*formula_columns(formula, columns), *named]
+        source: Any = probe.with_options(
+            layout=None, keep_index=True, ignore=tuple(name for name in columns if name not in wanted)
+        )
+        response = frozenset(formula_columns(formula.partition("~")[0], columns))
+        table = read_table(source, dict(source.layout.columns), response)
+        return table.complete([*response, *named], "error"), columns
+    frame = native(frame)
+    if frame is None or not (is_frame(frame) or is_records(frame)):
+        raise ParameterError("y", type(frame).__name__, "a data frame with the columns that the formula names")
+    columns = column_names(frame)
+    used = {*formula_columns(formula, columns), *named}
+    return frame_table(frame, [name for name in columns if name in used]), columns
 
-    Terms may also be such a specification.
-    """
-    long = [name for name in frame.columns if any(isinstance(value, Decimal) for value in frame[name][:1])]
+
+class FormulaTerms(NamedTuple):
+    """What makes the columns of a design of a table: the terms of a formula, and what the columns hold."""
+
+    terms: Any  # a text, or formulaic's specification
+    columns: list[str]
+    kinds: dict[str, str]
+
+
+def _design(formula: FormulaTerms, frame: Any, decimal: bool) -> tuple[Any, list[str], FormulaTerms]:
+    """Return the design of terms without its intercept, the names of all columns, and what makes it of others."""
+    long = [name for name in frame.columns if any(isinstance(value, Decimal | Fraction) for value in frame[name][:1])]
     rounded = frame.assign(**{name: frame[name].astype(float) for name in long}) if long else frame
-    matrix, names, spec = _materialized(terms, rounded, [str(each) for each in frame.columns])
+    matrix, names, spec = _materialized(formula.terms, rounded, formula.columns)
     if not is_sparse(matrix) and (long or decimal):
         matrix = unrounded(names, matrix, frame)
     keep = [j for j, name in enumerate(names) if name != INTERCEPT]
-    return (matrix if len(keep) == len(names) else matrix[:, keep]), names, spec
+    return (matrix if len(keep) == len(names) else matrix[:, keep]), names, formula._replace(terms=spec)
 
 
 def new_design(given: Given, X: Any) -> Any:
     """Return new rows as columns of the design: of a frame, what the formula of a model makes of it."""
-    if given.formula is None or not hasattr(X, "columns"):
+    formula: FormulaTerms | None = given.formula
+    if formula is None or not (is_frame(native(X)) or is_records(X)):
         return X
-    return _design(given.formula, _pandas(X), given.values == DECIMAL)[0]
+    columns = column_names(native(X))
+    used = [str(name) for name in formula.terms.required_variables]
+    for name in used:
+        if name not in columns:
+            raise unknown(name, columns)
+    kinds = {name: kind for name, kind in formula.kinds.items() if name in used}
+    return _design(formula, frame_table(X, used, kinds).to_pandas(), given.values == DECIMAL)[0]
 
 
-def _response(left: str, frame: Any) -> Any:
+def _response(left: str, frame: Any, columns: list[str]) -> Any:
     """Return the response: a column, or ``cbind(successes, failures)``, ``Surv(time, event)``."""
     found = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
     if found:
@@ -501,8 +597,8 @@ def _response(left: str, frame: Any) -> Any:
     if name in frame.columns:
         return frame[name]
     if re.fullmatch(r"[\w.]+", name):
-        raise unknown(name, [str(each) for each in frame.columns])
-    matrix, *_ = _materialized(f"{left} - 1", frame, [str(each) for each in frame.columns])
+        raise unknown(name, columns)
+    matrix, *_ = _materialized(f"{left} - 1", frame, columns)
     dense = matrix.toarray() if is_sparse(matrix) else matrix
     return dense[:, 0] if dense.shape[1] == 1 else dense
 
@@ -519,8 +615,6 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         missing = [str(name) for name in parsed.required_variables if str(name) not in columns]
         if missing:
             raise unknown(sorted(missing)[0], columns)
-        for name in sorted(map(str, parsed.required_variables)):
-            _refuse_gap(np.asarray(frame[name].isna().map({True: None, False: 0}), dtype=object), f"column {name!r}")
         wide = sum(frame[str(name)].nunique() for name in parsed.required_variables if _is_words(frame[str(name)]))
         output = "sparse" if wide > WIDE else "numpy"
         with warnings.catch_warnings():
@@ -538,20 +632,6 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
 
         return sp.csr_array(matrix.__wrapped__), names, matrix.model_spec
     return np.ascontiguousarray(np.asarray(matrix)), names, matrix.model_spec
-
-
-def days(dates: Array) -> Array:
-    """Return dates as days since 1970-01-01: whole numbers, or fractions where they have a time of the day."""
-    unit = np.datetime_data(dates.dtype)[0]
-    ticks = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.get(unit)
-    if ticks is None:
-        dates, ticks = dates.astype("datetime64[s]"), 1
-    numbers, day = dates.astype(np.int64), 86_400 * ticks
-    if (numbers % day == 0).all():
-        return numbers // day
-    found = np.empty(len(numbers), dtype=object)
-    found[:] = [Fraction(number, day) for number in numbers.tolist()]
-    return found
 
 
 def _is_words(series: Any) -> bool:

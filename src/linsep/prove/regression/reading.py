@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from linsep.data.arrays import is_sparse
-from linsep.data.frames import LongColumn
+from linsep.data.schema import DATE, NUMBER, TEXT
+from linsep.data.sniffing import words_of
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check.integers import over_common
@@ -23,7 +24,9 @@ from linsep.prove.check.plain_document import Fails, Malformed
 from linsep.prove.check.plain_table import used_columns
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.given import BINARY, DECIMAL, shown
+from linsep.prove.numbers.text import signs_of
 from linsep.prove.regression.contrasts import unknown
+from linsep.prove.regression.table import LongColumn
 
 WIDE = 300  # columns from which on a design with factors is sparse
 _DIGITS = 20  # of a number of 64 bits, at most
@@ -52,23 +55,32 @@ def specs_of(names: list[str], X: Any, table: Any, values: str) -> list[Spec] | 
 
 
 def _known(table: Any, names: list[str]) -> dict[str, Spec]:
-    """Return the columns of a table that are in a design, and the levels of each, by all names that they have there."""
+    """Return the columns of a table that are in a design, and the categories of each, by all names they have there."""
     found: dict[str, Spec] = {}
+    kinds = getattr(table, "kinds", {})
     for name in (name for name in table.columns if any(str(name) in each for each in names)):
+        if kinds.get(name) == TEXT:
+            terms = dict.fromkeys(word for text in table[name].tolist() for word in words_of(text or ""))
+            found |= {f"{name}={word}": {"column": name, "kind": TEXT, "level": word} for word in terms}
+            continue
         cells = np.asarray(table[name])
-        words = cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal)
-        kind = getattr(table, "kinds", {}).get(name)
-        written = {} if kind is None else {"kind": kind}
+        words = cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal | Fraction)
+        written = {} if kinds.get(name, NUMBER) in (NUMBER, DATE) else {"kind": kinds[name]}
         if not words:
             found[name] = {"column": name, **written}
-        levels = dict.fromkeys(cells.tolist())
-        if len(levels) > _MANY and not words:
+        if name in getattr(table, "missing", {}):
+            forms = ("{}=missing", "{}[T.missing]", "{}[missing]", "C({})[T.missing]", "C({})[missing]")
+            found |= {form.format(name): {"column": name, "level": None} for form in forms}
+        categories = dict.fromkeys(cells.tolist())
+        if len(categories) > _MANY and not words:
             continue
-        for level in levels:
-            spec = {"column": name, "level": str(level)} if words else {"column": name, **written, "equals": str(level)}
+        for each in categories:
+            if each is None:
+                continue
+            spec = {"column": name, "level": str(each)} if words else {"column": name, **written, "equals": str(each)}
             for base, form in itertools.product((name, f"C({name})"), ("{}[T.{}]", "{}[{}]")):
-                found.setdefault(form.format(base, level), spec)
-            found.setdefault(f"{name}={level}", spec)
+                found.setdefault(form.format(base, each), spec)
+            found.setdefault(f"{name}={each}", spec)
     return found
 
 
@@ -94,12 +106,12 @@ def design_of(specs: list[Spec], table: Any, values: str) -> Any:
         return joined([_column(spec, table, values) for spec in specs], len(table))
     import scipy.sparse as sp
 
-    known: dict[str, dict[str, Array]] = {}  # the rows of every level, by column
+    known: dict[str, dict[str | None, Array]] = {}  # the rows of every category, by column
     rows, cells = [], []
     for spec in specs:
-        if "level" in spec and spec["column"] in table.columns:
+        if "level" in spec and spec.get("kind") != TEXT and spec["column"] in table.columns:
             if spec["column"] not in known:
-                known[spec["column"]] = _rows_by_level(np.asarray(table[spec["column"]]).tolist())
+                known[spec["column"]] = _rows_by_category(np.asarray(table[spec["column"]]).tolist())
             rows.append(known[spec["column"]].get(spec["level"], np.empty(0, dtype=np.intp)))
             cells.append(np.ones(len(rows[-1]), dtype=np.int64))
             continue
@@ -113,12 +125,19 @@ def design_of(specs: list[Spec], table: Any, values: str) -> Any:
     return sp.csc_array(parts, shape=(len(table), len(specs))).tocsr()
 
 
-def _rows_by_level(cells: list[Any]) -> dict[str, Array]:
-    """Return by level, as it is spelled, the rows that have it."""
-    places: dict[str, int] = {}
-    codes = np.fromiter((places.setdefault(str(cell), len(places)) for cell in cells), dtype=np.intp, count=len(cells))
+def _rows_by_category(cells: list[Any]) -> dict[str | None, Array]:
+    """Return by category, as it is spelled, the rows that have it."""
+    places: dict[str | None, int] = {}
+    codes = np.fromiter(
+        (places.setdefault(_category(cell), len(places)) for cell in cells), dtype=np.intp, count=len(cells)
+    )
     order = np.argsort(codes, kind="stable")
     return dict(zip(places, np.split(order, np.cumsum(np.bincount(codes))[:-1]), strict=True))
+
+
+def _category(cell: Any) -> str | None:
+    """Return a cell as a word, None if it has none."""
+    return None if cell is None else str(cell)
 
 
 def unrounded(names: list[str], X: Array, table: Any) -> Array:
@@ -151,15 +170,26 @@ def _column(spec: Spec, table: Any, values: str) -> Array:
     cells = table[name] if isinstance(table[name], LongColumn) else np.asarray(table[name])
     if values == BINARY and isinstance(cells, LongColumn):
         cells = cells.near
-    numeric = cells.dtype.kind in "biuf" or isinstance(cells[:1].tolist()[0], Decimal)
+    numeric = cells.dtype.kind in "biuf" or isinstance(cells[:1].tolist()[0], Decimal | Fraction)
     if "level" in spec:
-        return np.array([str(value) == spec["level"] for value in cells.tolist()], dtype=np.int64)
+        return _indicator(spec, table, cells)
     if not numeric:
         raise DataError(f"column {name!r}", "it has cells that are not numbers")
     if "equals" in spec:
         wanted = Decimal(spec["equals"])
         return np.array([Decimal(str(value)) == wanted for value in cells.tolist()], dtype=np.int64)
     return cells.astype(np.int64) if cells.dtype.kind == "b" else cells
+
+
+def _indicator(spec: Spec, table: Any, cells: Array) -> Array:
+    """Return 1 where a cell is a word, or missing, and else 0; of a text, how often it has the word."""
+    wanted = spec["level"]
+    if wanted is None:
+        absent = getattr(table, "missing", {}).get(spec["column"])
+        return np.zeros(len(cells), dtype=np.int64) if absent is None else absent.astype(np.int64)
+    if spec.get("kind") == TEXT:
+        return np.array([words_of(text or "").count(wanted) for text in cells.tolist()], dtype=np.int64)
+    return np.array([_category(cell) == wanted for cell in cells.tolist()], dtype=np.int64)
 
 
 def _product_is_exact(factors: list[Array]) -> bool:
@@ -217,7 +247,7 @@ def _long_decimals(columns: list[Any]) -> LongDecimals:
 # Readings of documents
 
 
-def reading_of(given: Any, table: Any, parts: list[str], source: Any, missing: str) -> dict[str, Any] | None:
+def reading_of(given: Any, table: Any, parts: list[str], missing: str) -> dict[str, Any] | None:
     """Return how a table becomes design and response; None if a formula has computed some of it."""
     columns = specs_of(list(given.names), given.X, table, given.values) if parts else None
     if columns is None or len(parts) != 1 + len(given_parts(given)):
@@ -227,7 +257,7 @@ def reading_of(given: Any, table: Any, parts: list[str], source: Any, missing: s
         "target": parts[0],
         "others": parts[1:],
         "missing": missing,
-        **source.reading,
+        **signs_of(table.source),
     }
 
 
@@ -250,8 +280,8 @@ def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]
     for name in used:
         if name not in frame.columns:
             raise Malformed(f"there is no column {name[:40]!r}")
-    kept = frame.only(used, missing=missing)
     try:
+        kept = frame.only(used).complete(parts, missing)
         X = design_of(columns, kept, content["values"])
     except DataError as error:
         raise Fails(str(error)) from None
