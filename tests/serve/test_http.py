@@ -16,15 +16,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from servers import Nursery, command, until
+from servers import Nursery, command
 
 import linsep
 from linsep import AsyncClient, Client
 from linsep.data.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON
 from linsep.models.progressive import replay
-from linsep.serve.app import Access
+from linsep.serve.app import Access, Queue
 from linsep.serve.client import ServerError
 from linsep.serve.server import Address, running
+from linsep.serve.service import Refused
 
 pytestmark = pytest.mark.compiled
 
@@ -140,20 +141,34 @@ def test_tokens_hosts_and_limits(tmp_path):
     assert not Access(learn=("a",)).allows("", teaching=True)
 
 
-def test_a_full_queue_is_told(tmp_path):
-    from linsep.data.bodies import Parsed
-    from linsep.serve.service import Refused, Service
+def test_a_full_queue_is_told():
+    go, done = threading.Event(), []
 
-    service = Service(tmp_path, waiting=3)
-    with service._learning:
-        futures = [service.submit(Parsed([[1.0]], ["a"], None))]
-        until(lambda: service.waiting == 0)  # the writer has taken the first one
-        futures += [service.submit(Parsed([[1.0]] * 2, ["a"] * 2, None))]
-        with pytest.raises(Refused) as refused:
-            service.submit(Parsed([[1.0]] * 2, ["a"] * 2, None))
-        assert refused.value.status == 429
-    assert [len(future.result().codes) for future in futures] == [1, 2]
-    service.close()
+    def work(items, more):
+        done.append((items, more))
+        assert go.wait(20)
+        return [RuntimeError("no") if item == "b" else item.upper() for item in items]
+
+    async def ask():
+        queue = Queue(work, most=3)
+        first = asyncio.create_task(queue.put("a", 2))
+        while not done:
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(queue.put("b", 1))
+        await asyncio.sleep(0)
+        with pytest.raises(Refused) as full:
+            await queue.put("c", 1)
+        assert full.value.status == 429
+        go.set()
+        await queue.close()
+        with pytest.raises(Refused) as closed:
+            await queue.put("d", 1)
+        assert closed.value.status == 503
+        return await asyncio.gather(first, second, return_exceptions=True), queue
+
+    (first, second), queue = asyncio.run(ask())
+    assert (first, str(second)) == ("A", "no")
+    assert (queue.waiting, queue.refused, queue.groups) == (0, 1, 2)
 
 
 def test_predictions_while_learning_are_those_of_a_prefix_of_the_log(tmp_path):

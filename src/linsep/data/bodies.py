@@ -135,7 +135,7 @@ def _examples(found: Any, labeled: bool) -> Parsed:
         if x is None and not (labeled and name is not None):
             raise DataError(f"example {number}", "no x")
         if type(x) is list:
-            if not _NUMBERS.issuperset(map(type, x)) or not x:
+            if not x or not _NUMBERS.issuperset(map(type, x)) or max(x) > LARGEST or min(x) < -LARGEST:
                 _check_list(x, number)
         elif x is not None:
             _check_dict(x, number)
@@ -162,6 +162,8 @@ def _check_list(x: list[Any], number: int) -> None:
     for j, value in enumerate(x):
         if type(value) not in (int, float, bool):
             raise DataError(f"example {number}, x[{j}]", f"{_shown(value)} is not a number")
+        if abs(value) > LARGEST:
+            raise DataError(f"example {number}, x[{j}]", "a number that is too large")
 
 
 def _check_dict(x: Any, number: int) -> None:
@@ -175,6 +177,8 @@ def _check_dict(x: Any, number: int) -> None:
                 raise DataError(f"example {number}, x.{name[:40]}", f"a word has 1 to {LONGEST} characters")
         elif type(value) not in (int, float, bool):
             raise DataError(f"example {number}, x.{name[:40]}", f"{_shown(value)} is neither a number nor a word")
+        elif abs(value) > LARGEST:
+            raise DataError(f"example {number}, x.{name[:40]}", "a number that is too large")
 
 
 def _lone(text: str) -> bool:

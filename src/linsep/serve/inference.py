@@ -23,7 +23,7 @@ _TYPES = {
     "INT32": "<i4", "INT64": "<i8", "FP16": "<f2", "FP32": "<f4", "FP64": "<f8",
 }  # fmt: skip
 _BINARY = "Inference-Header-Content-Length"
-_VERSION = "1"
+VERSION = "1"
 
 
 def respond(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -49,14 +49,12 @@ class Inference:
         """Say whether the server can predict."""
         return respond({"ready": True})
 
-    async def model_ready(self, request: Request) -> Response:
+    async def model_ready(self, _: Request) -> Response:
         """Say whether a model can predict."""
-        self._check(request)
         return respond({"name": self.name, "ready": True})
 
-    async def about(self, request: Request) -> Response:
+    async def about(self, _: Request) -> Response:
         """Say what a model takes and gives."""
-        self._check(request)
         columns, labels = self.service.columns, self.service.labels
         kinds = {name: "BYTES" if isinstance(c, dict) else "FP64" for name, c in list(columns.names.items())[:1000]}
         inputs = [_tensor(name, kind, [-1, 1]) for name, kind in kinds.items()]
@@ -64,18 +62,11 @@ class Inference:
             inputs = [_tensor("input", "FP64", [-1, columns.width if columns.dense and columns.width else -1])]
         scores = [-1] if len(labels) <= 2 else [-1, len(labels)]
         outputs = [_tensor("label", _datatype(labels), [-1]), _tensor("score", "FP64", scores)]
-        about = {"name": self.name, "versions": [_VERSION], "platform": "linsep", "inputs": inputs, "outputs": outputs}
+        about = {"name": self.name, "versions": [VERSION], "platform": "linsep", "inputs": inputs, "outputs": outputs}
         return respond(about)
-
-    def _check(self, request: Request) -> None:
-        if request.path_params["name"] != self.name:
-            raise Refused(f"no model has this name: there is {self.name!r}", "name", 404)
-        if request.path_params.get("version", _VERSION) != _VERSION:
-            raise Refused(f"the model has one version, {_VERSION!r}", "version", 404)
 
     def infer(self, request: Request, body: bytes) -> Response:
         """Predict the labels of rows."""
-        self._check(request)
         header = request.headers.get(_BINARY.lower())
         if header is not None and not (header.isdecimal() and int(header) <= len(body)):
             raise Refused("not the length of the JSON in the body", _BINARY)
@@ -88,7 +79,7 @@ class Inference:
             raise Refused("a request has inputs, a list of tensors", "inputs")
         tensors = self._tensors(asked["inputs"], memoryview(body)[length:])
         predictor = self.service.predictor
-        S = predictor.scores(encode(_rows(tensors), self.service.columns, None))
+        S = predictor.scores(encode(_rows(tensors), self.service.columns))
         labels = predictor.predict(S)
         if predictor.classes is None:
             labels, S = [""] * len(labels), np.zeros(len(labels))
@@ -118,7 +109,7 @@ class Inference:
             else:
                 output["data"] = data
             outputs.append(output)
-        answer: dict[str, Any] = {"model_name": self.name, "model_version": _VERSION, "outputs": outputs}
+        answer: dict[str, Any] = {"model_name": self.name, "model_version": VERSION, "outputs": outputs}
         answer["parameters"] = {"number": number}
         if isinstance(asked.get("id"), str):
             answer["id"] = asked["id"]
