@@ -274,63 +274,6 @@ def test_limits(tmp_path):
 # Disks that fail
 
 
-class Faulty:
-    """A connection whose n-th statement fails."""
-
-    def __init__(self, connection, fails):
-        self.connection, self.left = connection, fails
-
-    def _count(self):
-        self.left -= 1
-        if self.left == 0:
-            raise sqlite3.OperationalError("disk I/O error")
-
-    def execute(self, statement, *values):
-        if not statement.startswith("SELECT") and statement != "ROLLBACK":
-            self._count()
-        return self.connection.execute(statement, *values)
-
-    def executemany(self, *values):
-        self._count()
-        return self.connection.executemany(*values)
-
-    def close(self):
-        self.connection.close()
-
-
-def test_a_write_that_fails_leaves_the_old_state_or_the_new_one(tmp_path):
-    X, y = rows_of(12, 3, 3)
-    examples = [{"x": x, "y": c, "id": f"e{i}"} for i, (x, c) in enumerate(zip(X.tolist(), y.tolist(), strict=True))]
-    batches = [examples[i : i + 3] for i in range(0, 12, 3)]
-    service = Service(tmp_path / "right")
-    wanted = [learn(service, batch, key=str(i)) for i, batch in enumerate(batches)]
-    plane = service.predictor.plane
-    service.close()
-    for fails in range(1, 200):
-        folder = tmp_path / str(fails)
-        service = Service(folder)
-        service.store.log = faulty = Faulty(service.store.log, fails)
-        refused = 0
-        for i, batch in enumerate(batches):
-            before = (service.number, service.columns.width, list(service.labels))
-            try:
-                assert learn(service, batch, key=str(i)) == wanted[i]
-            except Refused as error:
-                refused += error.status == 503
-                assert (service.number, service.columns.width, list(service.labels)) == before
-                assert learn(service, batch, key=str(i)) == wanted[i]  # the disk has recovered
-        service.close()
-        service = Service(folder)
-        assert service.predictor.plane == plane
-        assert [learn(service, batch, key=str(i)) for i, batch in enumerate(batches)] == wanted
-        service.close()
-        shutil.rmtree(folder)
-        if faulty.left > 0:  # nothing failed any more
-            break
-        assert refused <= 1
-    assert 20 < fails < 199
-
-
 def test_a_torn_tail_is_cut_back_to_what_was_committed(tmp_path):
     X, y = rows_of(60, 3, 2)
     service = Service(tmp_path / "whole")

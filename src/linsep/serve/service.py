@@ -119,8 +119,10 @@ class Service:
             self.notes = self.store.notes
             self._open()
             warm_up(self.learner)
-        except BaseException:
+        except BaseException as error:
             self.store.close()
+            if isinstance(error, sqlite3.Error):
+                raise DataError(str(folder), f"cannot be read or written: {error}") from None
             raise
         self.snapshot_time, self._published, self._copying = time.monotonic(), 0.0, 0.0
 
