@@ -47,11 +47,10 @@ class Predictor:
     def __init__(self, learner: Learner) -> None:
         self.number, self.model = learner.number, learner.model
         self.labels, self.classes, self.vote = list(learner.labels), learner.classes, None
-        self.plane, self.mistakes, self.norm, self.radius = Weights.zero(1), learner.mistakes, 0.0, 0.0
+        self.plane = Weights.zero(1)
         if self.classes is not None:
             record = learner.model.record_
             self.plane = record.tracker.plane(record.weights).copy()
-            self.norm, self.radius = record.weights.norm, float(learner.model.radius_)
             if isinstance(record.tracker, Vote):
                 state = {name: array.copy() for name, array in record.tracker.state().items()}
                 self.vote = Vote.from_state(state, record.weights)

@@ -266,7 +266,7 @@ class Application:
             answer["scores"] = S.tolist()
             answer["classes"] = [] if predictor.classes is None else predictor.classes.tolist()
         if "distances" in wanted:
-            known = predictor.classes is not None and predictor.norm > 0
+            known = predictor.classes is not None and not predictor.plane.zeros
             answer["distances"] = _finite(predictor.distances(rows).tolist()) if known else None
         return answer
 
@@ -280,10 +280,12 @@ class Application:
 
     async def stats(self, _: Request) -> Response:
         """Say where the learner stands."""
-        return respond(self._stats())
+        return respond(await self._stats())
 
-    def _stats(self) -> dict[str, Any]:
-        return self.service.stats() | {"waiting": self.learning.waiting}
+    async def _stats(self) -> dict[str, Any]:
+        async with self.learning.lock:
+            found = await asyncio.to_thread(self.service.stats)
+        return found | {"waiting": self.learning.waiting}
 
     async def mistakes(self, request: Request) -> Response:
         """List mistakes after an example."""
@@ -324,7 +326,7 @@ class Application:
             told, spoken = -1, time.monotonic()
             while not self.closing:
                 if self.service.number != told:
-                    stats = self._stats()
+                    stats = await self._stats()
                     told, spoken = stats["examples"], time.monotonic()
                     stats["recent"] = list(self.service.recent)[-20:]
                     yield f"id: {told}\nevent: stats\ndata: {json.dumps(stats)}\n\n"

@@ -130,7 +130,7 @@ class Service:
         """Bring the learner to the end of the log: the newest snapshot, and a replay of what came after it."""
         store = self.store
         self.columns, self.labels = store.load()
-        self.class_ids = {_key(label): number for number, label in enumerate(self.labels)}
+        self.class_ids = {(type(label), label): number for number, label in enumerate(self.labels)}
         self.label_texts = [json.dumps(label) for label in self.labels]
         self.errors = self.snapshot_number = 0
         if snapshots := store.snapshots():
@@ -220,7 +220,7 @@ class Service:
             if self.columns.width > self.limits.features or self.columns.named > self.limits.words:
                 most = f"{self.limits.features} columns, or {self.limits.words} with names"
                 raise Refused(f"more than {most}: the server allows no more")
-            codes = [self._class(label) for label in y]
+            codes = self._classes(y)
             group.rows.append(rows)
             group.y += codes
             group.served += served
@@ -253,32 +253,32 @@ class Service:
                 raise Refused(what, f"example {place}, id")
             rows.append(kept.x if row is None and kept is not None else row)
             y.append(label)
-            served.append(-1 if kept is None else self.class_ids.get(_key(kept.label), -1))
+            served.append(-1 if kept is None else self.class_ids.get((type(kept.label), kept.label), -1))
             numbers.append(group.number + len(y))
             if name is not None:
                 ids[name] = numbers[-1]
         return rows, y, served, ids, numbers
 
-    def _class(self, label: Any) -> int:
-        """Return the class number of a label, a new one if there is none."""
-        key = _key(label)
-        found = self.class_ids.get(key)
-        if found is None:
-            if len(self.labels) >= self.limits.classes:
-                raise Refused(f"more than {self.limits.classes} classes: the server allows no more")
-            other = (not key[0], key[1])
-            if other in self.class_ids:
-                raise Refused(f"the label {json.dumps(label)} beside {json.dumps(self.labels[self.class_ids[other]])}")
-            found = self.class_ids[key] = len(self.labels)
-            self.labels.append(label)
-            self.label_texts.append(json.dumps(label))
-        return found
+    def _classes(self, y: list[Any]) -> list[int]:
+        """Return the class numbers of labels, new ones where there are none."""
+        pairs = list(zip(map(type, y), y, strict=True))  # true is not 1
+        for kind, label in dict.fromkeys(pairs):
+            if (kind, label) not in self.class_ids:
+                if len(self.labels) >= self.limits.classes:
+                    raise Refused(f"more than {self.limits.classes} classes: the server allows no more")
+                other = self.class_ids.get((int if kind is bool else bool, label))
+                if other is not None:
+                    raise Refused(f"the label {json.dumps(label)} beside {self.label_texts[other]}")
+                self.class_ids[kind, label] = len(self.labels)
+                self.labels.append(label)
+                self.label_texts.append(json.dumps(label))
+        return [self.class_ids[pair] for pair in pairs]
 
     def _cut(self, columns: int, dense: bool, classes: int) -> None:
         """Forget columns and labels of a request that is refused."""
         self.columns.cut(columns, dense)
         for label in self.labels[classes:]:
-            del self.class_ids[_key(label)]
+            del self.class_ids[type(label), label]
         del self.labels[classes:], self.label_texts[classes:]
 
     def _publish(self, record: Record, more: bool) -> None:
@@ -358,7 +358,7 @@ class Service:
 
     def stats(self) -> dict[str, Any]:
         """Return where the learner stands."""
-        learner, predictor, number = self.learner, self.predictor, self.number
+        learner, number = self.learner, self.number
         windows = []
         for size in WINDOWS:
             if number >= size:
@@ -366,14 +366,15 @@ class Service:
                 windows.append({"last": size} | _share(wrong, size))
         textbook = learner.parameters.textbook and learner.parameters.multi_class == "argmax"
         textbook = textbook and learner.model.class_weight is None and learner.from_zero
-        k = predictor.mistakes + sum(part.run.mistakes for part in learner.base)
-        bound = predictor.norm / (k * learner.parameters.eta0) if textbook and k else None
+        k = learner.mistakes + sum(part.run.mistakes for part in learner.base)
+        norm = 0.0 if learner.classes is None else learner.model.record_.weights.norm
+        bound = norm / (k * learner.parameters.eta0) if textbook and k else None
         found = _share(self.errors, number) if number else {"error": None, "errors": 0, "interval": None}
         return {
             "examples": number, "mistakes": self.mistakes, **found, "windows": windows,
-            "classes": list(self.labels), "features": self.columns.width, "radius": predictor.radius,
-            "norm": predictor.norm, "margin_at_most": bound, "snapshot": self.snapshot_number,
-            "predicting_with": predictor.number,
+            "classes": list(self.labels), "features": self.columns.width,
+            "radius": getattr(learner.model, "radius_", 0.0), "norm": norm, "margin_at_most": bound, "snapshot": self.snapshot_number,
+            "predicting_with": self.predictor.number,
         }  # fmt: skip
 
     def mistakes_after(self, number: int, most: int) -> list[dict[str, Any]]:
@@ -402,11 +403,6 @@ def _mistakes(first: int, answers: Array, y: Array, labels: list[Any], last: int
 def _share(wrong: int, rows: int) -> dict[str, Any]:
     """Return a share of examples that were predicted wrong, with its exact interval at 95%."""
     return {"error": wrong / rows, "errors": wrong, "interval": list(clopper_pearson(wrong, rows))}
-
-
-def _key(label: Any) -> tuple[bool, Any]:
-    """Return what tells labels apart: true is not 1."""
-    return (type(label) is bool, label)
 
 
 def _begin(store: Store, model: Online | None, classes: list[Any] | None) -> None:

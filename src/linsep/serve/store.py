@@ -26,7 +26,7 @@ from linsep.models.progressive import snapshot_path
 from linsep.problem import Array
 
 PENDING, LOCK = "pending.db", "lock"
-_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "journal_size_limit=0", "foreign_keys=0")
+_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "journal_size_limit=0")
 _LOG_TABLES = """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE batches (first INTEGER PRIMARY KEY, "count" INTEGER NOT NULL, time REAL NOT NULL, answers BLOB NOT NULL,
