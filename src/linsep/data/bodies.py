@@ -17,7 +17,6 @@ from linsep.data.labels import label as read_label
 from linsep.data.libsvm import parse as parse_libsvm
 from linsep.data.text_parsers import LineError
 from linsep.errors import DataError
-from linsep.problem import Array
 
 LONGEST = 1024  # characters of a label, a name, a word, an id
 JSON, NDJSON, CSV, LIBSVM = "application/json", "application/x-ndjson", "text/csv", "text/x-libsvm"
@@ -162,7 +161,7 @@ def _check_list(x: list[Any], number: int) -> None:
     for j, value in enumerate(x):
         if type(value) not in (int, float, bool):
             raise DataError(f"example {number}, x[{j}]", f"{_shown(value)} is not a number")
-        if abs(value) > LARGEST:
+        if not abs(value) <= LARGEST:
             raise DataError(f"example {number}, x[{j}]", "a number that is too large")
 
 
@@ -177,8 +176,8 @@ def _check_dict(x: Any, number: int) -> None:
                 raise DataError(f"example {number}, x.{name[:40]}", f"a word has 1 to {LONGEST} characters")
         elif type(value) not in (int, float, bool):
             raise DataError(f"example {number}, x.{name[:40]}", f"{_shown(value)} is neither a number nor a word")
-        elif abs(value) > LARGEST:
-            raise DataError(f"example {number}, x.{name[:40]}", "a number that is too large")
+        elif not abs(value) <= LARGEST:
+            raise DataError(f"example {number}, x.{name[:40]}", "a number that is not finite, or too large")
 
 
 def _lone(text: str) -> bool:
@@ -187,7 +186,7 @@ def _lone(text: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return "null" if value is None else json.dumps(value)[:40]
+    return "a missing value (null)" if value is None else json.dumps(value, default=str)[:40]
 
 
 def check_label(y: Any, at: str) -> Any:
@@ -276,7 +275,6 @@ def _arrow(body: bytes, options: dict[str, str], limits: Limits, labeled: bool) 
 def _from_table(table: Any, target: str, labeled: bool, *, numbered: bool) -> Parsed:
     """Return the examples of a table of Arrow: numbers and words, the labels in the target column, ids in ``id``."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     try:
         names = table.column_names
@@ -288,49 +286,31 @@ def _from_table(table: Any, target: str, labeled: bool, *, numbered: bool) -> Pa
         raise DataError("", f"no column is named {target[:40]!r}: the query parameter target names the labels")
     y = ids = None
     if labeled:
-        column, words = table.column(target), pa.types.is_string(table.column(target).type)
-        found = [read_label(each) if words and each else each for each in _values(column, target)]
+        found = [read_label(each) if type(each) is str and each else each for each in _values(table.column(target))]
         y = [check_label(each, f"example {number}") for number, each in enumerate(found, 1)]
     if "id" in names and target != "id" and not numbered:
-        ids = [each if each is None else str(each) for each in _values(table.column("id"), "id")]
+        ids = [each if each is None else str(each) for each in _values(table.column("id"))]
         for number, each in enumerate(ids, 1):
             if each is not None:
                 _check_id(each, number)
     own = [name for name in names if name != target and (numbered or name != "id")]
     if not own:
         raise DataError("", "no columns of numbers or words")
-    numbers: dict[str, Array] = {}
-    texts: dict[str, list[Any]] = {}
-    for name in own:
-        column = table.column(name)
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if column.null_count:
-            row = pc.index(column.is_null(), True).as_py()
-            raise DataError(f"example {row + 1}, x.{name[:40]}", "a missing value")
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            texts[name] = _values(column, name)
-        elif pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
-            cells = column.to_numpy().astype(np.float64)
-            bad = ~(np.abs(cells) <= LARGEST)
-            if bad.any():
-                raise DataError(f"example {bad.argmax() + 1}, x.{name[:40]}", "a number not finite, or too large")
-            numbers[name] = cells
-        else:
-            raise DataError("", f"column {name[:40]!r} has the type {column.type}: numbers and texts are taken")
-    if not texts:
-        return Parsed(Table(None if numbered else tuple(numbers), np.column_stack(list(numbers.values()))), y, ids)
-    columns = [numbers[name].tolist() if name in numbers else texts[name] for name in own]
+    table = table.select(own)
+    if all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in table.schema.types):
+        X = np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64, order="C")
+        if (np.abs(X) <= LARGEST).all():  # else the cells are looked at one by one
+            return Parsed(Table(None if numbered else tuple(own), X), y, ids)
     keys = [str(j) for j in range(len(own))] if numbered else own
-    rows = [dict(zip(keys, cells, strict=True)) for cells in zip(*columns, strict=True)]
+    rows = [dict(zip(keys, cells, strict=True)) for cells in zip(*map(_values, table.columns), strict=True)]
     for number, row in enumerate(rows, 1):
         _check_dict(row, number)
     return Parsed(rows, y, ids)
 
 
-def _values(column: Any, name: str) -> list[Any]:
+def _values(column: Any) -> list[Any]:
     try:
         found: list[Any] = column.to_pylist()
     except (UnicodeDecodeError, ValueError, OverflowError) as error:
-        raise DataError("", f"column {name[:40]!r}: {str(error)[:100]}") from None
+        raise DataError("", f"a column that cannot be read: {str(error)[:100]}") from None
     return found

@@ -405,6 +405,7 @@ class LogSource(Source):
         super().__init__(files, options)
         with self._opened(files[0]) as connection:
             self._columns = load_columns(connection)
+        self.layout = self._columns.layout()
 
     def _opened(self, file: File) -> closing[sqlite3.Connection]:
         if file.path is None or file.is_far:
@@ -412,15 +413,9 @@ class LogSource(Source):
         return closing(connect(file.path))
 
     @property
-    def layout(self) -> Layout | None:  # type: ignore[override]
-        """The columns, where they have names."""
-        return self._columns.layout()
-
-    @property
     def names(self) -> list[str] | None:
         """Names of the features."""
-        layout = self.layout
-        return None if layout is None else layout.names
+        return None if self.layout is None else self.layout.names
 
     @property
     def n_features(self) -> int:
@@ -435,6 +430,7 @@ class LogSource(Source):
         with self._opened(file) as connection:
             first = connection.execute("SELECT min(first) FROM batches").fetchone()[0] or 1
             self._columns = columns = load_columns(connection)
+            self.layout = columns.layout()
             labels, order = object_array(load_classes(connection)), columns.order()
             places = None if order is None else np.argsort(order).astype(np.int32)
             for _, record in records(connection, first - 1):

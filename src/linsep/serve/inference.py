@@ -7,6 +7,7 @@ Tensors may come as binary data after the JSON, as Triton's client sends them.
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from linsep import __version__
+from linsep.data.bodies import LONGEST
 from linsep.data.example_log import LARGEST, Table, encode
-from linsep.problem import Array
 from linsep.serve.service import Refused, Service
 
 _TYPES = {
@@ -130,31 +131,26 @@ class Inference:
             kind, shape, about = each.get("datatype"), each.get("shape"), each.get("parameters")
             if kind not in _TYPES and kind != "BYTES":
                 raise Refused(f"the data types are {', '.join(_TYPES)} and BYTES", f"{at}.datatype")
-            if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < 2**31 for n in shape):
-                raise Refused("a shape is a list of whole numbers", f"{at}.shape")
-            rows, width = (shape[0], shape[1]) if len(shape) == 2 else (shape[0] if len(shape) == 1 else 0, 1)
-            if len(shape) not in (1, 2) or rows == 0 or width == 0 or rows > self.service.limits.batch:
+            if not isinstance(shape, list) or not all(type(n) is int and 0 < n < 2**31 for n in shape):
+                raise Refused("a shape is a list of whole numbers above 0", f"{at}.shape")
+            if len(shape) not in (1, 2) or shape[0] > self.service.limits.batch:
                 raise Refused("a shape is (rows) or (rows, columns)", f"{at}.shape")
             size = about.get("binary_data_size") if isinstance(about, dict) else None
-            if size is not None:
-                if type(size) is not int or not 0 <= size <= len(tail):
-                    raise Refused("more binary data than there is", at)
+            if size is None:
+                data = _from_json(kind, each.get("data"), f"{at}.data")
+            elif type(size) is int and 0 <= size <= len(tail):
                 data, tail = _from_binary(kind, tail[:size], at), tail[size:]
             else:
-                data = _flat(each.get("data"))
-                if kind != "BYTES":
-                    data = _numbers(data, at)
-            if len(data) != rows * width:
+                raise Refused("more binary data than there is", at)
+            if len(data) != math.prod(shape):
                 raise Refused(f"{len(data)} values for the shape {shape}", f"{at}.data")
-            if kind == "BYTES":
-                if width != 1 or not all(isinstance(word, str) and 0 < len(word) <= 1024 for word in data):
-                    raise Refused("BYTES are words of 1 to 1024 characters, one a row", f"{at}.data")
-                found[each["name"]] = data
-            else:
-                X = np.asarray(data, np.float64).reshape(rows, width)
-                if not (np.abs(X) <= LARGEST).all():
+            if kind != "BYTES":
+                data = data.reshape(shape[0], -1)
+                if not (np.abs(data) <= LARGEST).all():
                     raise Refused("a number that is not finite, or too large", f"{at}.data")
-                found[each["name"]] = X
+            elif len(data) != shape[0] or not all(isinstance(word, str) and 0 < len(word) <= LONGEST for word in data):
+                raise Refused(f"BYTES are words of 1 to {LONGEST} characters, one a row", f"{at}.data")
+            found[each["name"]] = data
         if len({len(each) for each in found.values()}) > 1:
             raise Refused("the inputs have different numbers of rows", "inputs")
         return found
@@ -177,22 +173,17 @@ def _rows(tensors: dict[str, Any]) -> Any:
     return [dict(zip(tensors, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
-def _flat(data: Any) -> list[Any]:
-    """Return nested lists as one."""
-    if not isinstance(data, list):
-        raise Refused("no data", "inputs")
-    while data and all(isinstance(each, list) for each in data):
+def _from_json(kind: str, data: Any, at: str) -> Any:
+    """Return values that may come in nested lists."""
+    while isinstance(data, list) and data and all(isinstance(each, list) for each in data):
         data = [value for each in data for value in each]
-    return list(data)
-
-
-def _numbers(data: list[Any], at: str) -> Array:
-    if not all(type(value) in (int, float, bool) for value in data):
-        raise Refused("a value that is not a number", f"{at}.data")
-    try:
-        return np.array(data, np.float64)
-    except OverflowError:
-        raise Refused("a number that is too large", f"{at}.data") from None
+    if not isinstance(data, list):
+        raise Refused("no data", at)
+    if kind == "BYTES":
+        return data
+    if not all(type(value) in (int, float, bool) and abs(value) <= LARGEST for value in data):
+        raise Refused("a value that is not a number, or is too large", at)
+    return np.array(data, np.float64)
 
 
 def _from_binary(kind: str, data: memoryview, at: str) -> Any:

@@ -370,11 +370,11 @@ class Service:
         norm = 0.0 if learner.classes is None else learner.model.record_.weights.norm
         bound = norm / (k * learner.parameters.eta0) if textbook and k else None
         found = _share(self.errors, number) if number else {"error": None, "errors": 0, "interval": None}
+        radius = getattr(learner.model, "radius_", 0.0)
         return {
-            "examples": number, "mistakes": self.mistakes, **found, "windows": windows,
-            "classes": list(self.labels), "features": self.columns.width,
-            "radius": getattr(learner.model, "radius_", 0.0), "norm": norm, "margin_at_most": bound, "snapshot": self.snapshot_number,
-            "predicting_with": self.predictor.number,
+            "examples": number, "mistakes": self.mistakes, **found, "windows": windows, "classes": list(self.labels),
+            "features": self.columns.width, "radius": radius, "norm": norm, "margin_at_most": bound,
+            "snapshot": self.snapshot_number, "predicting_with": self.predictor.number,
         }  # fmt: skip
 
     def mistakes_after(self, number: int, most: int) -> list[dict[str, Any]]:
