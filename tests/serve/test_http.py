@@ -61,6 +61,7 @@ def test_the_smallest_exchange(tmp_path):
         assert "linsep_examples_total 3" in http.get("/metrics").text
         assert http.post("/v1/learn", content=b"1", headers={"Content-Type": "text/plain"}).status_code == 415
         assert http.get("/nowhere").json() == {"error": "Not Found", "at": None}
+        assert http.get("/v1/learn").headers["Allow"] == "POST"
         with http.stream("GET", "/v1/events") as events:
             lines = events.iter_lines()
             assert next(lines) == "id: 3"
@@ -231,6 +232,8 @@ def kill_under_load(folder, kills, clients=3):
         time.sleep(generator.uniform(0.02, 0.25))
         assert nursery.end(signal.SIGKILL) == -signal.SIGKILL
         nursery.start()
+    assert nursery.end(signal.SIGTERM) == 0  # what was accepted is finished
+    nursery.start()
     stopped.set()
     for thread in threads:
         thread.join()

@@ -124,9 +124,9 @@ def serve(
         raise click.BadParameter("--data DIR names the folder for the log and the snapshots; a new one is made")
     try:
         from linsep.data.bodies import Limits
-        from linsep.serve.server import Address, log
+        from linsep.serve.server import Address
         from linsep.serve.server import serve as listen
-        from linsep.serve.service import Service
+        from linsep.serve.service import Service, log
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"serve needs the package {error.name}: pip install 'linsep[serve]'") from None
     from linsep.data.labels import label

@@ -91,6 +91,7 @@ def refusal(error: Exception) -> Response:
     assert isinstance(error, Refused)
     headers = {"Retry-After": "1" if error.status == 429 else "5"} if error.status in (429, 503) else {}
     headers |= {"Connection": "close"} if error.status in (408, 413) else {}
+    headers |= {"Allow": str(error.at)} if error.status == 405 else {}
     return respond({"error": str(error), "at": error.at}, error.status, headers)
 
 
@@ -200,7 +201,7 @@ class Application:
         if path in own and method in ("GET", "HEAD", "POST"):
             return own[path]
         if path in own or path in others:
-            raise Refused("this method is not for this path", status=405)
+            raise Refused("this method is not for this path", "POST" if path in self.post else "GET", 405)
         what = f"no model has this name: there is {self.name!r}" if path.startswith("/v2/models/") else "Not Found"
         raise Refused(what, status=404)
 

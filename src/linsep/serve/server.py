@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import gc
 import ipaddress
-import json
 import os
 import resource
 import signal
@@ -136,11 +135,6 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def log(event: str, **facts: Any) -> None:
-    """Write one line about the server itself, never about what is in requests."""
-    print(json.dumps({"event": event, **facts}), file=sys.stderr, flush=True)
-
-
 def serve(
     service: Service,
     address: Address,
@@ -173,7 +167,11 @@ def serve(
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sends without delay only then
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((address.host, address.port))
+        try:
+            listening.bind((address.host, address.port))
+        except OSError as error:
+            what = "cannot listen on {0} and {1}: " + str(error.strerror)
+            raise DataError("", what, ("host", address.host), ("port", address.port)) from None
         listening.listen(2048)
         host, port = listening.getsockname()[:2]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import sys
 import time
 from collections import deque
 from contextlib import closing
@@ -342,7 +343,7 @@ class Service:
             self.snapshot_number = self.number
             self.store.drop(self.keep_days)
         except (sqlite3.Error, OSError) as error:
-            self.notes.append(f"no snapshot could be written ({error}); the log has everything")
+            log("no snapshot", error=str(error))  # the log has everything
 
     def export(self, path: str) -> int:
         """Write the model as `linsep predict` reads it; return its number in the log."""
@@ -368,7 +369,7 @@ class Service:
         textbook = textbook and learner.model.class_weight is None and learner.from_zero
         k = learner.mistakes + sum(part.run.mistakes for part in learner.base)
         norm = 0.0 if learner.classes is None else learner.model.record_.weights.norm
-        bound = norm / (k * learner.parameters.eta0) if textbook and k else None
+        bound = norm / (k * learner.parameters.eta0) if textbook and k and not self.stale else None
         found = _share(self.errors, number) if number else {"error": None, "errors": 0, "interval": None}
         radius = getattr(learner.model, "radius_", 0.0)
         return {
@@ -388,6 +389,11 @@ class Service:
                 if len(found) >= most:
                     break
         return found[:most]
+
+
+def log(event: str, **facts: Any) -> None:
+    """Write one line about the server itself, never about what is in requests."""
+    print(json.dumps({"event": event, **facts}), file=sys.stderr, flush=True)
 
 
 def _mistakes(first: int, answers: Array, y: Array, labels: list[Any], last: int = 0) -> list[dict[str, Any]]:

@@ -170,7 +170,7 @@ class Store:
     def add_keys(self, keys: dict[str, Key]) -> None:
         """Keep the numbers of the examples of requests, by their keys."""
         if keys:
-            lines = [(key, digest, max(numbers), _shortened(numbers)) for key, (digest, numbers) in keys.items()]
+            lines = [(key, digest, max(numbers), json.dumps(numbers)) for key, (digest, numbers) in keys.items()]
             self.log.executemany("INSERT INTO keys VALUES (?, ?, ?, ?)", lines)
 
     def answers(self, first: int, last: int) -> Iterator[tuple[int, Array]]:
@@ -184,7 +184,7 @@ class Store:
     def find_key(self, key: str) -> Key | None:
         """Return the digest of the request with this key, and the numbers of its examples."""
         found = self.log.execute("SELECT digest, numbers FROM keys WHERE key = ?", (key,)).fetchone()
-        return None if found is None else (found[0], _numbers(found[1]))
+        return None if found is None else (found[0], json.loads(found[1]))
 
     def find_id(self, name: str) -> int | None:
         """Return the number of the example with this id."""
@@ -266,20 +266,6 @@ def _committed(connection: sqlite3.Connection) -> Iterator[None]:
         with suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
-
-
-def _shortened(numbers: list[int]) -> str:
-    """Return consecutive numbers as ``3-5``, others as ``3,9``."""
-    whole = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-    return f"{numbers[0]}-{numbers[-1]}" if whole else ",".join(map(str, numbers))
-
-
-def _numbers(text: str) -> list[int]:
-    """Return the numbers that ``3-5`` or ``3,9`` stand for."""
-    if "-" in text:
-        first, last = map(int, text.split("-"))
-        return list(range(first, last + 1))
-    return [int(number) for number in text.split(",")]
 
 
 def torn_tail(connection: sqlite3.Connection, path: str) -> int:
