@@ -212,13 +212,12 @@ def check_label(y: Any, at: str) -> Any:
 
 def _libsvm(body: bytes, limits: Limits, labeled: bool) -> Parsed:
     try:
-        X, y, _, qid, missing, *_ = parse_libsvm(body, base=1, labels=labeled, max_features=limits.features)
+        X, y, _, _, missing, *_ = parse_libsvm(body, base=1, labels=labeled, max_features=limits.features)
     except LineError as error:
         line = body.count(b"\n", 0, error.offset) + 1
         raise DataError(f"line {line}", str(error)) from None
     except DataError as error:
         raise DataError("", str(error)) from None
-    del qid
     if missing or (len(X.data) and not np.abs(X.data).max() <= LARGEST):
         bad = int(np.searchsorted(X.indptr, np.argmin(np.abs(X.data) <= LARGEST), "right"))
         raise DataError(f"example {bad}", "a number that is missing, or too large")
@@ -236,21 +235,17 @@ def _csv(body: bytes, options: dict[str, str], columns: Columns, labeled: bool) 
     from pyarrow import csv
 
     target = options.get("target", "y")
-    header = options.get("header", "present") != "absent"
     types = {target: pa.string(), "id": pa.string()}
     for name, column in list(columns.names.items()):
         types.setdefault(name, pa.string() if isinstance(column, dict) else pa.float64())
     try:
-        read = csv.ReadOptions(use_threads=False, autogenerate_column_names=not header)
-        convert = csv.ConvertOptions(column_types=types if header else {}, true_values=[], false_values=[])
+        convert = csv.ConvertOptions(column_types=types, true_values=[], false_values=[])
+        read = csv.ReadOptions(use_threads=False)
         table = csv.read_csv(io.BytesIO(body), read_options=read, convert_options=convert)
     except (pa.ArrowException, ValueError) as error:
         row = re.search(r"Row #(\d+)", str(error))
         raise DataError(f"line {row[1]}" if row else "", f"not CSV: {str(error).splitlines()[0][:200]}") from None
-    if not header and labeled and table.num_columns:
-        target = table.column_names[-1]
-        table = table.set_column(table.num_columns - 1, target, table.column(target).cast(pa.string()))
-    return _from_table(table, target, labeled, numbered=not header)
+    return _from_table(table, target, labeled)
 
 
 def _arrow(body: bytes, options: dict[str, str], limits: Limits, labeled: bool) -> Parsed:
@@ -269,10 +264,10 @@ def _arrow(body: bytes, options: dict[str, str], limits: Limits, labeled: bool) 
         if isinstance(error, DataError):
             raise
         raise DataError("", f"not an Arrow stream: {(str(error) or 'empty').splitlines()[0][:200]}") from None
-    return _from_table(table, options.get("target", "y"), labeled, numbered=False)
+    return _from_table(table, options.get("target", "y"), labeled)
 
 
-def _from_table(table: Any, target: str, labeled: bool, *, numbered: bool) -> Parsed:
+def _from_table(table: Any, target: str, labeled: bool) -> Parsed:
     """Return the examples of a table of Arrow: numbers and words, the labels in the target column, ids in ``id``."""
     import pyarrow as pa
 
@@ -288,21 +283,20 @@ def _from_table(table: Any, target: str, labeled: bool, *, numbered: bool) -> Pa
     if labeled:
         found = [read_label(each) if type(each) is str and each else each for each in _values(table.column(target))]
         y = [check_label(each, f"example {number}") for number, each in enumerate(found, 1)]
-    if "id" in names and target != "id" and not numbered:
+    if "id" in names and target != "id":
         ids = [each if each is None else str(each) for each in _values(table.column("id"))]
         for number, each in enumerate(ids, 1):
             if each is not None:
                 _check_id(each, number)
-    own = [name for name in names if name != target and (numbered or name != "id")]
+    own = [name for name in names if name not in (target, "id")]
     if not own:
         raise DataError("", "no columns of numbers or words")
     table = table.select(own)
     if all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in table.schema.types):
         X = np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64, order="C")
         if (np.abs(X) <= LARGEST).all():  # else the cells are looked at one by one
-            return Parsed(Table(None if numbered else tuple(own), X), y, ids)
-    keys = [str(j) for j in range(len(own))] if numbered else own
-    rows = [dict(zip(keys, cells, strict=True)) for cells in zip(*map(_values, table.columns), strict=True)]
+            return Parsed(Table(tuple(own), X), y, ids)
+    rows = [dict(zip(own, cells, strict=True)) for cells in zip(*map(_values, table.columns), strict=True)]
     for number, row in enumerate(rows, 1):
         _check_dict(row, number)
     return Parsed(rows, y, ids)

@@ -252,9 +252,10 @@ class Service:
             if row is None and kept is None:
                 what = f"no row waits under this id: it was not predicted in the last {self.pending_days:g} days"
                 raise Refused(what, f"example {place}, id")
-            rows.append(kept.x if row is None and kept is not None else row)
+            waited, label_served = kept or (None, None)
+            rows.append(waited if row is None else row)
             y.append(label)
-            served.append(-1 if kept is None else self.class_ids.get((type(kept.label), kept.label), -1))
+            served.append(self.class_ids.get((type(label_served), label_served), -1))
             numbers.append(group.number + len(y))
             if name is not None:
                 ids[name] = numbers[-1]

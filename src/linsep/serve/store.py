@@ -15,7 +15,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -44,13 +44,6 @@ WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS pending_time ON pending (time);
 """
 _SWEEP = 600.0  # seconds between two looks for rows that have waited for too long
-
-
-class Waiting(NamedTuple):
-    """A row that was predicted and waits for its label."""
-
-    x: Any
-    label: Any  # as it was served
 
 
 Key = tuple[bytes, list[int]]  # the digest of a request, and the numbers of its examples
@@ -204,11 +197,11 @@ class Store:
                 self._pending.execute("DELETE FROM pending WHERE time < ?", (now - 86400 * days,))
         self._swept = now if now - self._swept > _SWEEP else self._swept
 
-    def waiting(self, name: str, days: float) -> Waiting | None:
-        """Return the row that waits under an id, unless it has waited for too long."""
+    def waiting(self, name: str, days: float) -> tuple[Any, Any] | None:
+        """Return the row that waits under an id, and the label that was served; None if it has waited for too long."""
         query = "SELECT x, label FROM pending WHERE id = ? AND time > ?"
         found = self._pending_reader.execute(query, (name, time.time() - 86400 * days)).fetchone()
-        return None if found is None else Waiting(*map(json.loads, found))
+        return None if found is None else (json.loads(found[0]), json.loads(found[1]))
 
     # -----------------------------------------------------------------------------------------------------------
     # Snapshots
