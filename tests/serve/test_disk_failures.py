@@ -64,12 +64,12 @@ def learn(service, number):
 def short_run(folder, told):
     """Learn all batches, trying again once; tell the number of each step when it is acknowledged."""
     from linsep.errors import DataError
-    from linsep.serve.service import Refused, Service
+    from linsep.serve.service import Service
 
     def twice(step):
         try:
             return step()
-        except (Refused, DataError, OSError) as error:
+        except (DataError, OSError) as error:
             if getattr(error, "status", 503) != 503:
                 raise
             return step()

@@ -27,12 +27,12 @@ _SAME = {
 }  # fmt: skip
 
 
-class MediaTypeError(DataError):
-    """A body of a type that is not taken."""
+class Refused(DataError):  # noqa: N818 - what the client reads
+    """A request that is not done: why, where in it, and with which HTTP status."""
 
-
-class TooLargeError(DataError):
-    """A body with more in it than is taken."""
+    def __init__(self, what: str, at: str = "", status: int = 400) -> None:
+        super().__init__(at, what)
+        self.status = status
 
 
 class Limits(NamedTuple):
@@ -85,9 +85,9 @@ def parse(
         found = _arrow(body, options, limits, labeled)
     else:
         types = ", ".join((JSON, NDJSON, CSV, LIBSVM, ARROW))
-        raise MediaTypeError("Content-Type", f"the content type {kind[:100]!r} is not among {types}")
+        raise Refused(f"the content type {kind[:100]!r} is not among {types}", "Content-Type", 415)
     if len(found) > limits.batch:
-        raise TooLargeError("", f"{len(found)} examples in one request, more than {limits.batch}")
+        raise Refused(f"{len(found)} examples in one request, more than {limits.batch}", status=413)
     if len(found) == 0:
         raise DataError("", "no examples")
     return found
@@ -258,7 +258,7 @@ def _arrow(body: bytes, options: dict[str, str], limits: Limits, labeled: bool) 
                 batch.validate(full=True)
                 parts.append(batch)
                 if sum(part.nbytes for part in parts) > 4 * limits.body:
-                    raise TooLargeError("", "the stream is too large")
+                    raise Refused("the stream is too large", status=413)
             table = pa.Table.from_batches(parts, stream.schema)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         if isinstance(error, DataError):

@@ -72,6 +72,14 @@ class Rows(NamedTuple):
         own = slice(int(self.indptr[start]), int(self.indptr[stop]))
         return Rows(self.data[own], self.indices[own], self.indptr[start : stop + 1] - self.indptr[start])
 
+    def only(self, kept: Array) -> Rows:
+        """Return sparse rows with some of their stored numbers."""
+        if kept.all():
+            return self
+        assert self.indices is not None
+        ends = np.concatenate(([0], np.cumsum(kept))).astype(np.int32)
+        return Rows(self.data[kept], self.indices[kept], ends[self.indptr])
+
     @classmethod
     def joined(cls, parts: list[Rows]) -> Rows:
         """Return all rows as one, sparse if any of them are."""
@@ -307,15 +315,9 @@ def encode(x: list[Any] | Table | Rows, columns: Columns, *, grow: bool = False)
 
 def _moved(rows: Rows, places: Array) -> Rows:
     """Return rows with their columns at other places; those that have none are left out."""
-    data, indices, indptr = rows
-    assert indices is not None
-    assert indptr is not None
-    found = np.append(places, np.int32(UNKNOWN))[np.minimum(indices, len(places))]
-    kept = found >= 0
-    if kept.all():
-        return Rows(data, found, indptr)
-    ends = np.concatenate(([0], np.cumsum(kept))).astype(np.int32)
-    return Rows(data[kept], found[kept], ends[indptr])
+    assert rows.indices is not None
+    found = np.append(places, np.int32(UNKNOWN))[np.minimum(rows.indices, len(places))]
+    return rows._replace(indices=found).only(found >= 0)
 
 
 def _encode_each(x: list[Any], columns: Columns, grow: bool) -> Rows:

@@ -84,13 +84,9 @@ def _fitted(rows: Rows, width: int) -> Any:
     """Return rows as a matrix of as many columns as a model has; what it has not learned is left out."""
     if rows.indices is None and rows.data.shape[1] == width:
         return rows.data
-    data, indices, indptr = rows.sparse()
-    assert indices is not None
-    known = indices < width
-    if not known.all():
-        ends = np.concatenate(([0], np.cumsum(known))).astype(np.int32)
-        data, indices, indptr = data[known], indices[known], ends[indptr]
-    return Rows(data, indices, indptr).matrix(width)
+    rows = rows.sparse()
+    assert rows.indices is not None
+    return rows.only(rows.indices < width).matrix(width)
 
 
 class Learner:

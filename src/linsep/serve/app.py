@@ -21,12 +21,12 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.types import Receive, Scope, Send
 
 from linsep import __version__
-from linsep.data.bodies import Limits, MediaTypeError, Parsed, TooLargeError, parse
+from linsep.data.bodies import Limits, Parsed, Refused, parse
 from linsep.data.example_log import encode
 from linsep.errors import DataError
-from linsep.serve.inference import VERSION, Inference, respond
-from linsep.serve.service import Refused, Service
+from linsep.serve.inference import VERSION, Inference, constant, respond
 from linsep.serve.service import Request as Learning
+from linsep.serve.service import Service
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -78,21 +78,18 @@ class Access(NamedTuple):
 
 def refusal(error: Exception) -> Response:
     """Return the answer to a request that is not done."""
-    if isinstance(error, DataError):
-        status = 415 if isinstance(error, MediaTypeError) else 413 if isinstance(error, TooLargeError) else 400
-        error = Refused(error.what, error.where or None, status)
-    elif isinstance(error, TimeoutError):
+    if isinstance(error, TimeoutError):
         error = Refused("the request took too long: a retry with its key is safe", status=408)
     elif isinstance(error, ClientDisconnect):
         error = Refused("the client has gone", status=499)
-    elif not isinstance(error, Refused):
+    elif not isinstance(error, DataError):
         traceback.print_exception(error)
         error = Refused("a bug in linsep", status=500)
-    assert isinstance(error, Refused)
-    headers = {"Retry-After": "1" if error.status == 429 else "5"} if error.status in (429, 503) else {}
-    headers |= {"Connection": "close"} if error.status in (408, 413) else {}
-    headers |= {"Allow": str(error.at)} if error.status == 405 else {}
-    return respond({"error": str(error), "at": error.at}, error.status, headers)
+    status = error.status if isinstance(error, Refused) else 400
+    headers = {"Retry-After": "1" if status == 429 else "5"} if status in (429, 503) else {}
+    headers |= {"Connection": "close"} if status in (408, 413) else {}
+    headers |= {"Allow": error.where} if status == 405 else {}
+    return respond({"error": error.what, "at": error.where or None}, status, headers)
 
 
 class Queue:
@@ -165,12 +162,13 @@ class Application:
         self.inference = infer = Inference(service, name)
         self.get: dict[str, Handler] = {
             "/v1/stats": self.stats, "/v1/mistakes": self.mistakes, "/v1/model": self.model, "/v1/events": self.events,
-            "/metrics": self.metrics, "/openapi.json": self.openapi, "/": self.page, "/v2": infer.server,
-            "/v2/health/live": infer.live, "/v2/health/ready": infer.ready,
+            "/metrics": self.metrics, "/openapi.json": self.openapi, "/": self.page,
+            "/v2": constant({"name": "linsep", "version": __version__, "extensions": ["binary_tensor_data"]}),
+            "/v2/health/live": constant({"live": True}), "/v2/health/ready": constant({"ready": True}),
         }  # fmt: skip
         self.post: dict[str, Handler] = {"/v1/learn": self.learn, "/v1/predict": self.predict}
         for model in (f"/v2/models/{name}", f"/v2/models/{name}/versions/{VERSION}"):
-            self.get |= {model: infer.about, f"{model}/ready": infer.model_ready}
+            self.get |= {model: infer.about, f"{model}/ready": constant({"name": name, "ready": True})}
             self.post[f"{model}/infer"] = self.infer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

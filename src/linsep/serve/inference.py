@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
-from linsep import __version__
-from linsep.data.bodies import LONGEST
+from linsep.data.bodies import LONGEST, Refused
 from linsep.data.example_log import LARGEST, Table, encode
-from linsep.serve.service import Refused, Service
+from linsep.serve.service import Service
 
 _TYPES = {
     "BOOL": "?", "UINT8": "<u1", "UINT16": "<u2", "UINT32": "<u4", "UINT64": "<u8", "INT8": "<i1", "INT16": "<i2",
@@ -32,27 +32,20 @@ def respond(value: Any, status: int = 200, headers: dict[str, str] | None = None
     return Response(json.dumps(value), status, headers, "application/json")
 
 
+def constant(value: Any) -> Callable[[Request], Awaitable[Response]]:
+    """Return a route that always answers the same."""
+
+    async def answer(_: Request) -> Response:
+        return respond(value)
+
+    return answer
+
+
 class Inference:
     """The routes of the protocol."""
 
     def __init__(self, service: Service, name: str) -> None:
         self.service, self.name = service, name
-
-    async def server(self, _: Request) -> Response:
-        """Say what this server is."""
-        return respond({"name": "linsep", "version": __version__, "extensions": ["binary_tensor_data"]})
-
-    async def live(self, _: Request) -> Response:
-        """Say that the server is there."""
-        return respond({"live": True})
-
-    async def ready(self, _: Request) -> Response:
-        """Say whether the server can predict."""
-        return respond({"ready": True})
-
-    async def model_ready(self, _: Request) -> Response:
-        """Say whether a model can predict."""
-        return respond({"name": self.name, "ready": True})
 
     async def about(self, _: Request) -> Response:
         """Say what a model takes and gives."""

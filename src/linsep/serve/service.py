@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.bodies import Limits, Parsed
+from linsep.data.bodies import Limits, Parsed, Refused
 from linsep.data.example_log import Columns, Record, Rows, connect, encode, load_classes, records
 from linsep.data.read import LOG
 from linsep.errors import DataError
@@ -45,14 +45,6 @@ _MANY, _OFTEN, _SELDOM = 200_000, 10.0, 300.0  # examples, and seconds, between 
 _COPYING = 0.05  # share of the time that may go into copies for readers while requests wait
 _RECENT = 200  # mistakes that are listed
 FULL = "the server cannot write to its disk (perhaps it is full): nothing of this request was learned; try again later"
-
-
-class Refused(ValueError):  # noqa: N818 - what the client reads
-    """A request that is not done: why, where in it, and with which HTTP status."""
-
-    def __init__(self, what: str, at: str | None = None, status: int = 400) -> None:
-        super().__init__(what)
-        self.at, self.status = at, status
 
 
 class Request(NamedTuple):
@@ -177,7 +169,7 @@ class Service:
             known = len(self.columns.entries), self.columns.dense, len(self.labels)
             try:
                 results.append(self._add(request, group))
-            except (Refused, DataError) as error:
+            except DataError as error:
                 self._cut(*known)
                 results.append(error)
         record = None
