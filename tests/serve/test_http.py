@@ -138,6 +138,10 @@ def test_tokens_hosts_and_limits(tmp_path):
             with socket.create_connection((host, int(port)), timeout=10) as slow:
                 slow.sendall(sent)
                 assert answer in slow.recv(1 << 16).split(b"\r\n")[0]
+    with running(tmp_path / "busy", requests=0) as url:
+        busy = httpx.get(f"{url}/v1/stats")
+        assert (busy.status_code, busy.headers["Retry-After"]) == (429, "1")
+        assert httpx.get(f"{url}/v2/health/live").status_code == 200
     assert not Access(learn=("a",)).allows("", teaching=True)
 
 

@@ -326,6 +326,37 @@ def test_a_damaged_log_is_found(tmp_path):
     assert replay(tmp_path, check=True).problems == ["the answer to example 1 is not the one that the log gives"]
 
 
+def test_nothing_depends_on_a_snapshot(tmp_path):
+    X, y = rows_of(40, 3, 2)
+    service = Service(tmp_path)
+    for start in (0, 20):
+        in_pieces(service, X[start : start + 20], y[start : start + 20])
+        service.snapshot()
+    plane, stats = service.predictor.plane, service.stats()
+    service.close()
+    for snapshot in ("snapshot-40.linsep", "snapshot-20.linsep"):
+        (tmp_path / snapshot).write_bytes(b"torn")
+        service = Service(tmp_path)
+        assert any(snapshot in note for note in service.notes)
+        assert service.predictor.plane == plane
+        assert service.stats() == stats | {"snapshot": service.snapshot_number}
+        service.store.close()
+
+
+def test_examples_that_would_overflow_the_weights_are_refused(tmp_path):
+    service = Service(tmp_path, Perceptron(shuffle=False, eta0=1e300), ["a", "b"])
+    requests = []
+    for value in (1.0, -1e50, 2.0):
+        body = json.dumps({"x": [value], "y": "a"}).encode()
+        requests.append(services.Request(parse(body, JSON, {}, service.limits, service.columns, labeled=True)))
+    answers = service.learn(requests)
+    assert [isinstance(each, Refused) for each in answers] == [False, True, False]
+    assert "overflow" in str(answers[1])
+    assert service.number == 2
+    service.close()
+    assert replay(tmp_path, check=True).problems == []
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Folders
 

@@ -126,12 +126,17 @@ class Service:
         self.class_ids = {(type(label), label): number for number, label in enumerate(self.labels)}
         self.label_texts = [json.dumps(label) for label in self.labels]
         self.errors = self.snapshot_number = 0
-        if snapshots := store.snapshots():
-            self.snapshot_number, self.errors = snapshots[0]
-            self.learner = load_snapshot(store.folder, self.snapshot_number, self.labels)
-        elif store.first > 1:
-            raise DataError(store.folder, "the snapshot is missing that the log, which was cut, begins with")
+        for number, errors in store.snapshots():
+            try:
+                self.learner = load_snapshot(store.folder, number, self.labels)
+            except ValueError as error:
+                self.notes.append(f"{error}; it goes on from what was before, and the log")
+                continue
+            self.snapshot_number, self.errors = number, errors
+            break
         else:
+            if store.first > 1:
+                raise DataError(store.folder, "the snapshot is missing that the log, which was cut, begins with")
             self.learner = first_learner(store.folder, json.loads(store.get("learner") or ""))
         self._ring = np.zeros(max(WINDOWS), np.uint8)  # whether each of the last examples was predicted wrong
         self.recent: deque[dict[str, Any]] = deque(maxlen=_RECENT)

@@ -65,8 +65,7 @@ class Store:
         try:
             self.log = _connect(self.path(LOG))
             unfinished = torn_tail(self.log, self.path(LOG))
-            self.new = not self.log.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone()
-            if self.new:
+            if self.log.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone() is None:
                 with self.transaction():
                     for statement in _LOG_TABLES.split(";"):
                         self.log.execute(statement)
@@ -74,11 +73,8 @@ class Store:
             elif self.get("format") != "1":
                 raise DataError(self.path(LOG), "the log of another version of linsep")
             self.load()
-            self._pending, self._pending_reader, self._swept = (
-                _connect(self.path(PENDING)),
-                _connect(self.path(PENDING)),
-                0.0,
-            )
+            self._swept = 0.0
+            self._pending, self._pending_reader = (_connect(self.path(PENDING)) for _ in range(2))
             self._pending.executescript(_PENDING_TABLES)
         except sqlite3.DatabaseError as error:
             self._lock.close()
