@@ -23,6 +23,7 @@ CLIENTS = 32
 REQUESTS = sized(20_000, 400)
 LOGGED = sized(1_000_000, 20_000)
 
+# with the settings of the served learner
 EMPTY = """
 import asyncio, socket, uvicorn
 from starlette.applications import Starlette
@@ -36,7 +37,10 @@ listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
 listening.bind(("127.0.0.1", 0))
 listening.listen(2048)
 print(f"empty route: http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
-config = uvicorn.Config(app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False)
+config = uvicorn.Config(
+    app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+    timeout_keep_alive=30, proxy_headers=False,
+)
 asyncio.run(uvicorn.Server(config).serve([listening]))
 """
 

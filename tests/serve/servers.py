@@ -11,16 +11,10 @@ import time
 _PARENT = """
 import json, os, sys, tempfile
 from linsep.models.perceptron import Perceptron
-from linsep.models.progressive import Learner
+from linsep.models.progressive import Learner, warm_up
 from linsep.serve.server import Address, serve
 from linsep.serve.service import Service
-from linsep.data.example_log import Record, Rows
-import numpy as np
-rows = np.array([[1.0, 2.0], [2.0, 1.0]])
-for form in (Rows(rows), Rows(rows).sparse()):
-    learner = Learner(Perceptron(shuffle=False))
-    learner.learn(Record(form, 2, np.array([0, 1], np.int32)), ["a", "b"])
-    learner.learn(Record(form, 2, np.array([0, 1], np.int32)), ["a", "b"])
+warm_up(Learner(Perceptron(shuffle=False), []))
 for line in sys.stdin:
     options = json.loads(line)
     child = os.fork()

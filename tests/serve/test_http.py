@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from servers import Nursery, command, until
+from servers import Nursery, command
 
 import linsep
 from linsep import AsyncClient, Client
-from linsep.data.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON
+from linsep.data.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON, Refused
 from linsep.models.progressive import replay
-from linsep.serve.app import Access
+from linsep.serve.app import Access, Queue
 from linsep.serve.client import ServerError
 from linsep.serve.server import Address, running
 
@@ -60,6 +60,7 @@ def test_the_smallest_exchange(tmp_path):
         assert "linsep_examples_total 3" in http.get("/metrics").text
         assert http.post("/v1/learn", content=b"1", headers={"Content-Type": "text/plain"}).status_code == 415
         assert http.get("/nowhere").json() == {"error": "Not Found", "at": None}
+        assert http.get("/v1/learn").headers["Allow"] == "POST"
         with http.stream("GET", "/v1/events") as events:
             lines = events.iter_lines()
             assert next(lines) == "id: 3"
@@ -137,23 +138,41 @@ def test_tokens_hosts_and_limits(tmp_path):
             with socket.create_connection((host, int(port)), timeout=10) as slow:
                 slow.sendall(sent)
                 assert answer in slow.recv(1 << 16).split(b"\r\n")[0]
+    with running(tmp_path / "busy", requests=0) as url:
+        busy = httpx.get(f"{url}/v1/stats")
+        assert (busy.status_code, busy.headers["Retry-After"]) == (429, "1")
+        assert httpx.get(f"{url}/v2/health/live").status_code == 200
     assert not Access(learn=("a",)).allows("", teaching=True)
 
 
-def test_a_full_queue_is_told(tmp_path):
-    from linsep.data.bodies import Parsed
-    from linsep.serve.service import Refused, Service
+def test_a_full_queue_is_told():
+    go, done = threading.Event(), []
 
-    service = Service(tmp_path, waiting=3)
-    with service._learning:
-        futures = [service.submit(Parsed([[1.0]], ["a"], None))]
-        until(lambda: service.waiting == 0)  # the writer has taken the first one
-        futures += [service.submit(Parsed([[1.0]] * 2, ["a"] * 2, None))]
-        with pytest.raises(Refused) as refused:
-            service.submit(Parsed([[1.0]] * 2, ["a"] * 2, None))
-        assert refused.value.status == 429
-    assert [len(future.result().codes) for future in futures] == [1, 2]
-    service.close()
+    def work(items, more):
+        done.append((items, more))
+        assert go.wait(20)
+        return [RuntimeError("no") if item == "b" else item.upper() for item in items]
+
+    async def ask():
+        queue = Queue(work, most=3)
+        first = asyncio.create_task(queue.put("a", 2))
+        while not done:
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(queue.put("b", 1))
+        await asyncio.sleep(0)
+        with pytest.raises(Refused) as full:
+            await queue.put("c", 1)
+        assert full.value.status == 429
+        go.set()
+        await queue.close()
+        with pytest.raises(Refused) as closed:
+            await queue.put("d", 1)
+        assert closed.value.status == 503
+        return await asyncio.gather(first, second, return_exceptions=True), queue
+
+    (first, second), queue = asyncio.run(ask())
+    assert (first, str(second)) == ("A", "no")
+    assert (queue.waiting, queue.refused, queue.groups) == (0, 1, 2)
 
 
 def test_predictions_while_learning_are_those_of_a_prefix_of_the_log(tmp_path):
@@ -216,6 +235,8 @@ def kill_under_load(folder, kills, clients=3):
         time.sleep(generator.uniform(0.02, 0.25))
         assert nursery.end(signal.SIGKILL) == -signal.SIGKILL
         nursery.start()
+    assert nursery.end(signal.SIGTERM) == 0  # what was accepted is finished
+    nursery.start()
     stopped.set()
     for thread in threads:
         thread.join()

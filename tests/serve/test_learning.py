@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linsep
-from linsep.data.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON, Limits, parse
+from linsep.data.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON, Limits, Refused, parse
 from linsep.data.example_log import Rows
 from linsep.data.read import LOG
 from linsep.errors import DataError
@@ -19,7 +19,7 @@ from linsep.models.passive_aggressive import PassiveAggressive
 from linsep.models.perceptron import Perceptron
 from linsep.models.progressive import replay
 from linsep.serve import service as services
-from linsep.serve.service import Refused, Service
+from linsep.serve.service import Service
 
 pytestmark = pytest.mark.compiled
 
@@ -27,8 +27,10 @@ pytestmark = pytest.mark.compiled
 def learn(service, examples, key=None, kind=JSON):
     body = examples if isinstance(examples, bytes) else json.dumps(examples).encode()
     parsed = parse(body, kind, {}, service.limits, service.columns, labeled=True)
-    answer = service.submit(parsed, key, body).result()
-    return json.loads(answer.text(service.label_texts))["examples"]
+    (answer,) = service.learn([services.Request(parsed, key, body)])
+    if isinstance(answer, Exception):
+        raise answer
+    return json.loads(answer)["examples"]
 
 
 def rows_of(n, d, classes, seed=0):
@@ -121,7 +123,7 @@ def test_lists_and_words_grow_the_model(keep, tmp_path):
     service = Service(tmp_path / "all", Perceptron(shuffle=False, keep=keep))
     assert learn(service, WORDS) == answers  # how examples come together does not matter
     service.export(str(tmp_path / "all.linsep"))
-    rows = services.encode([each["x"] for each in WORDS], service.columns, None)
+    rows = services.encode([each["x"] for each in WORDS], service.columns)
     labels = service.predictor.predict(service.predictor.scores(rows))
     service.close()
     one, both = (linsep.load(tmp_path / f"{name}.linsep") for name in ("one", "all"))
@@ -193,7 +195,7 @@ def test_a_key_or_an_id_makes_a_retry_safe_also_after_a_restart(tmp_path):
 def test_a_row_is_predicted_now_and_labeled_later(tmp_path):
     service = Service(tmp_path)
     learn(service, [{"x": [1, 0], "y": "a"}, {"x": [0, 1], "y": "b"}])
-    service.keep([("o-1", [2, 0], "a"), ("o-2", [0, 2], "b")]).result()
+    service.keep([[("o-1", [2, 0], "a"), ("o-2", [0, 2], "b")]])
     for _ in range(3):
         learn(service, [{"x": [2, 0], "y": "b"}])  # the model changes its mind
     assert service.predictor.predict(service.predictor.scores(Rows(np.array([[2.0, 0.0]])))) == ["b"]
@@ -213,8 +215,7 @@ def test_a_row_is_predicted_now_and_labeled_later(tmp_path):
 
 def test_rows_that_wait_too_long_are_dropped(tmp_path):
     service = Service(tmp_path, pending_days=1e-9)
-    service.keep([("old", [1, 2], None)]).result()
-    service.store.forget([], services.time.time())
+    service.keep([[("old", [1, 2], None)]])
     with pytest.raises(Refused, match="no row waits"):
         learn(service, [{"id": "old", "y": "b"}])
     service.close()
@@ -250,7 +251,7 @@ def test_bad_input_is_refused_and_nothing_of_it_is_learned(kind, body, words, tm
     service = Service(tmp_path)
     learn(service, [{"x": {"u": 1, "w": "red"}, "y": "a"}])
     before = (service.columns.width, list(service.labels), service.number)
-    with pytest.raises((Refused, DataError), match=words):
+    with pytest.raises(DataError, match=words):
         learn(service, body, kind=kind)
     assert (service.columns.width, list(service.labels), service.number) == before
     assert learn(service, [{"x": {"u": 1, "w": "red"}, "y": "a"}])[0]["number"] == 2
@@ -261,9 +262,9 @@ def test_limits(tmp_path):
     service = Service(tmp_path, limits=Limits(features=3, words=2, classes=2, batch=5))
     learn(service, [{"x": [1, 2], "y": "a"}, {"x": [1, 2], "y": "b"}])
     for example in ({"x": [1, 2, 3, 4], "y": "a"}, {"x": {"u": 1, "v": 2, "w": 3}, "y": "a"}, {"x": [1], "y": "c"}):
-        with pytest.raises((Refused, DataError), match="more than"):
+        with pytest.raises(DataError, match="more than"):
             learn(service, [example])
-    with pytest.raises((Refused, DataError), match="more than 5"):
+    with pytest.raises(DataError, match="more than 5"):
         learn(service, [{"x": [1, 2], "y": "a"}] * 6)
     assert learn(service, [{"x": [1, 2], "y": "a"}])[0]["number"] == 3
     service.close()
@@ -271,63 +272,6 @@ def test_limits(tmp_path):
 
 # ---------------------------------------------------------------------------------------------------------------
 # Disks that fail
-
-
-class Faulty:
-    """A connection whose n-th statement fails."""
-
-    def __init__(self, connection, fails):
-        self.connection, self.left = connection, fails
-
-    def _count(self):
-        self.left -= 1
-        if self.left == 0:
-            raise sqlite3.OperationalError("disk I/O error")
-
-    def execute(self, statement, *values):
-        if not statement.startswith("SELECT") and statement != "ROLLBACK":
-            self._count()
-        return self.connection.execute(statement, *values)
-
-    def executemany(self, *values):
-        self._count()
-        return self.connection.executemany(*values)
-
-    def close(self):
-        self.connection.close()
-
-
-def test_a_write_that_fails_leaves_the_old_state_or_the_new_one(tmp_path):
-    X, y = rows_of(12, 3, 3)
-    examples = [{"x": x, "y": c, "id": f"e{i}"} for i, (x, c) in enumerate(zip(X.tolist(), y.tolist(), strict=True))]
-    batches = [examples[i : i + 3] for i in range(0, 12, 3)]
-    service = Service(tmp_path / "right")
-    wanted = [learn(service, batch, key=str(i)) for i, batch in enumerate(batches)]
-    plane = service.predictor.plane
-    service.close()
-    for fails in range(1, 200):
-        folder = tmp_path / str(fails)
-        service = Service(folder)
-        service.store.log = faulty = Faulty(service.store.log, fails)
-        refused = 0
-        for i, batch in enumerate(batches):
-            before = (service.number, service.columns.width, list(service.labels))
-            try:
-                assert learn(service, batch, key=str(i)) == wanted[i]
-            except Refused as error:
-                refused += error.status == 503
-                assert (service.number, service.columns.width, list(service.labels)) == before
-                assert learn(service, batch, key=str(i)) == wanted[i]  # the disk has recovered
-        service.close()
-        service = Service(folder)
-        assert service.predictor.plane == plane
-        assert [learn(service, batch, key=str(i)) for i, batch in enumerate(batches)] == wanted
-        service.close()
-        shutil.rmtree(folder)
-        if faulty.left > 0:  # nothing failed any more
-            break
-        assert refused <= 1
-    assert 20 < fails < 199
 
 
 def test_a_torn_tail_is_cut_back_to_what_was_committed(tmp_path):
@@ -348,7 +292,8 @@ def test_a_torn_tail_is_cut_back_to_what_was_committed(tmp_path):
         assert bool(again.notes) == (cut != len(wal))
         assert all("cut back to example" in note for note in again.notes)
         again.close()
-        assert np.array_equal(linsep.read(folder).to_arrays()[0], X[:n])
+        if n:
+            assert np.array_equal(linsep.read(folder).to_arrays()[0], X[:n])
         assert replay(folder, check=True).problems == []
         seen.add(n)
     service.close()
@@ -376,9 +321,40 @@ def test_a_damaged_log_is_found(tmp_path):
         replay(tmp_path)
     with sqlite3.connect(tmp_path / LOG) as log:
         log.execute("UPDATE batches SET body = ?", (body,))
-        log.execute("UPDATE answers SET body = ?", (np.array([7, 7], np.int32).tobytes(),))
+        log.execute("UPDATE batches SET answers = ?", (np.array([7, 7], np.int32).tobytes(),))
     log.close()
-    assert replay(tmp_path, check=True).problems == ["the answers to examples 1 to 2 are not those that the log gives"]
+    assert replay(tmp_path, check=True).problems == ["the answer to example 1 is not the one that the log gives"]
+
+
+def test_nothing_depends_on_a_snapshot(tmp_path):
+    X, y = rows_of(40, 3, 2)
+    service = Service(tmp_path)
+    for start in (0, 20):
+        in_pieces(service, X[start : start + 20], y[start : start + 20])
+        service.snapshot()
+    plane, stats = service.predictor.plane, service.stats()
+    service.close()
+    for snapshot in ("snapshot-40.linsep", "snapshot-20.linsep"):
+        (tmp_path / snapshot).write_bytes(b"torn")
+        service = Service(tmp_path)
+        assert any(snapshot in note for note in service.notes)
+        assert service.predictor.plane == plane
+        assert service.stats() == stats | {"snapshot": service.snapshot_number}
+        service.store.close()
+
+
+def test_examples_that_would_overflow_the_weights_are_refused(tmp_path):
+    service = Service(tmp_path, Perceptron(shuffle=False, eta0=1e300), ["a", "b"])
+    requests = []
+    for value in (1.0, -1e50, 2.0):
+        body = json.dumps({"x": [value], "y": "a"}).encode()
+        requests.append(services.Request(parse(body, JSON, {}, service.limits, service.columns, labeled=True)))
+    answers = service.learn(requests)
+    assert [isinstance(each, Refused) for each in answers] == [False, True, False]
+    assert "overflow" in str(answers[1])
+    assert service.number == 2
+    service.close()
+    assert replay(tmp_path, check=True).problems == []
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ def replay(
 
     The server may go on meanwhile. Exit code 1 means that the snapshot differs.
     """
+    from linsep.models.files import save
     from linsep.models.progressive import replay as again
 
     check_place(model)
@@ -37,7 +38,7 @@ def replay(
     except sqlite3.DatabaseError as error:
         raise ValueError(f"{data}: the log is damaged: {error}") from None
     if model is not None:
-        learner.save(model, columns)
+        save(learner.saved(columns), model)
     facts = {
         "command": "replay", "data": data, "examples": learner.number, "mistakes": learner.mistakes,
         "snapshot": compared, "same": same if compared is not None else None, "model": model,

@@ -124,9 +124,9 @@ def serve(
         raise click.BadParameter("--data DIR names the folder for the log and the snapshots; a new one is made")
     try:
         from linsep.data.bodies import Limits
-        from linsep.serve.server import Address, log
+        from linsep.serve.server import Address
         from linsep.serve.server import serve as listen
-        from linsep.serve.service import Service
+        from linsep.serve.service import Service, log
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"serve needs the package {error.name}: pip install 'linsep[serve]'") from None
     from linsep.data.labels import label
@@ -139,7 +139,7 @@ def serve(
     classes = None if keeping.classes is None else [label(word.strip()) for word in keeping.classes.split(",")]
     limits = Limits(int(bounds.max_body_mb * 1e6), bounds.max_features, bounds.max_words, bounds.max_classes)
     service = Service(
-        keeping.data, _model(model, learner, learning.given), classes, limits=limits, waiting=bounds.max_waiting,
+        keeping.data, _model(model, learner, learning.given), classes, limits=limits,
         pending_days=keeping.pending_days, keep_days=keeping.keep_days,
     )  # fmt: skip
     for note in service.notes:
@@ -152,7 +152,8 @@ def serve(
 
     patience = min(10.0, bounds.timeout)
     listen(
-        service, address, name=listening.name, requests=bounds.max_requests, seconds=bounds.timeout, patience=patience,
+        service, address, name=listening.name, requests=bounds.max_requests, seconds=bounds.timeout,
+        waiting=bounds.max_waiting, patience=patience,
         started=started,
     )  # fmt: skip
     log("stopped", examples=service.number)

@@ -17,7 +17,6 @@ from linsep.data.labels import label as read_label
 from linsep.data.libsvm import parse as parse_libsvm
 from linsep.data.text_parsers import LineError
 from linsep.errors import DataError
-from linsep.problem import Array
 
 LONGEST = 1024  # characters of a label, a name, a word, an id
 JSON, NDJSON, CSV, LIBSVM = "application/json", "application/x-ndjson", "text/csv", "text/x-libsvm"
@@ -28,12 +27,12 @@ _SAME = {
 }  # fmt: skip
 
 
-class MediaTypeError(DataError):
-    """A body of a type that is not taken."""
+class Refused(DataError):  # noqa: N818 - what the client reads
+    """A request that is not done: why, where in it, and with which HTTP status."""
 
-
-class TooLargeError(DataError):
-    """A body with more in it than is taken."""
+    def __init__(self, what: str, at: str = "", status: int = 400) -> None:
+        super().__init__(at, what)
+        self.status = status
 
 
 class Limits(NamedTuple):
@@ -86,9 +85,9 @@ def parse(
         found = _arrow(body, options, limits, labeled)
     else:
         types = ", ".join((JSON, NDJSON, CSV, LIBSVM, ARROW))
-        raise MediaTypeError("Content-Type", f"the content type {kind[:100]!r} is not among {types}")
+        raise Refused(f"the content type {kind[:100]!r} is not among {types}", "Content-Type", 415)
     if len(found) > limits.batch:
-        raise TooLargeError("", f"{len(found)} examples in one request, more than {limits.batch}")
+        raise Refused(f"{len(found)} examples in one request, more than {limits.batch}", status=413)
     if len(found) == 0:
         raise DataError("", "no examples")
     return found
@@ -135,7 +134,7 @@ def _examples(found: Any, labeled: bool) -> Parsed:
         if x is None and not (labeled and name is not None):
             raise DataError(f"example {number}", "no x")
         if type(x) is list:
-            if not _NUMBERS.issuperset(map(type, x)) or not x:
+            if not x or not _NUMBERS.issuperset(map(type, x)) or max(x) > LARGEST or min(x) < -LARGEST:
                 _check_list(x, number)
         elif x is not None:
             _check_dict(x, number)
@@ -162,6 +161,8 @@ def _check_list(x: list[Any], number: int) -> None:
     for j, value in enumerate(x):
         if type(value) not in (int, float, bool):
             raise DataError(f"example {number}, x[{j}]", f"{_shown(value)} is not a number")
+        if not abs(value) <= LARGEST:
+            raise DataError(f"example {number}, x[{j}]", "a number that is too large")
 
 
 def _check_dict(x: Any, number: int) -> None:
@@ -175,6 +176,8 @@ def _check_dict(x: Any, number: int) -> None:
                 raise DataError(f"example {number}, x.{name[:40]}", f"a word has 1 to {LONGEST} characters")
         elif type(value) not in (int, float, bool):
             raise DataError(f"example {number}, x.{name[:40]}", f"{_shown(value)} is neither a number nor a word")
+        elif not abs(value) <= LARGEST:
+            raise DataError(f"example {number}, x.{name[:40]}", "a number that is not finite, or too large")
 
 
 def _lone(text: str) -> bool:
@@ -183,7 +186,7 @@ def _lone(text: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return "null" if value is None else json.dumps(value)[:40]
+    return "a missing value (null)" if value is None else json.dumps(value, default=str)[:40]
 
 
 def check_label(y: Any, at: str) -> Any:
@@ -209,13 +212,12 @@ def check_label(y: Any, at: str) -> Any:
 
 def _libsvm(body: bytes, limits: Limits, labeled: bool) -> Parsed:
     try:
-        X, y, _, qid, missing, *_ = parse_libsvm(body, base=1, labels=labeled, max_features=limits.features)
+        X, y, _, _, missing, *_ = parse_libsvm(body, base=1, labels=labeled, max_features=limits.features)
     except LineError as error:
         line = body.count(b"\n", 0, error.offset) + 1
         raise DataError(f"line {line}", str(error)) from None
     except DataError as error:
         raise DataError("", str(error)) from None
-    del qid
     if missing or (len(X.data) and not np.abs(X.data).max() <= LARGEST):
         bad = int(np.searchsorted(X.indptr, np.argmin(np.abs(X.data) <= LARGEST), "right"))
         raise DataError(f"example {bad}", "a number that is missing, or too large")
@@ -233,21 +235,17 @@ def _csv(body: bytes, options: dict[str, str], columns: Columns, labeled: bool) 
     from pyarrow import csv
 
     target = options.get("target", "y")
-    header = options.get("header", "present") != "absent"
     types = {target: pa.string(), "id": pa.string()}
     for name, column in list(columns.names.items()):
         types.setdefault(name, pa.string() if isinstance(column, dict) else pa.float64())
     try:
-        read = csv.ReadOptions(use_threads=False, autogenerate_column_names=not header)
-        convert = csv.ConvertOptions(column_types=types if header else {}, true_values=[], false_values=[])
+        convert = csv.ConvertOptions(column_types=types, true_values=[], false_values=[])
+        read = csv.ReadOptions(use_threads=False)
         table = csv.read_csv(io.BytesIO(body), read_options=read, convert_options=convert)
     except (pa.ArrowException, ValueError) as error:
         row = re.search(r"Row #(\d+)", str(error))
         raise DataError(f"line {row[1]}" if row else "", f"not CSV: {str(error).splitlines()[0][:200]}") from None
-    if not header and labeled and table.num_columns:
-        target = table.column_names[-1]
-        table = table.set_column(table.num_columns - 1, target, table.column(target).cast(pa.string()))
-    return _from_table(table, target, labeled, numbered=not header)
+    return _from_table(table, target, labeled)
 
 
 def _arrow(body: bytes, options: dict[str, str], limits: Limits, labeled: bool) -> Parsed:
@@ -260,19 +258,18 @@ def _arrow(body: bytes, options: dict[str, str], limits: Limits, labeled: bool) 
                 batch.validate(full=True)
                 parts.append(batch)
                 if sum(part.nbytes for part in parts) > 4 * limits.body:
-                    raise TooLargeError("", "the stream is too large")
+                    raise Refused("the stream is too large", status=413)
             table = pa.Table.from_batches(parts, stream.schema)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError("", f"not an Arrow stream: {(str(error) or 'empty').splitlines()[0][:200]}") from None
-    return _from_table(table, options.get("target", "y"), labeled, numbered=False)
+    return _from_table(table, options.get("target", "y"), labeled)
 
 
-def _from_table(table: Any, target: str, labeled: bool, *, numbered: bool) -> Parsed:
+def _from_table(table: Any, target: str, labeled: bool) -> Parsed:
     """Return the examples of a table of Arrow: numbers and words, the labels in the target column, ids in ``id``."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     try:
         names = table.column_names
@@ -284,49 +281,30 @@ def _from_table(table: Any, target: str, labeled: bool, *, numbered: bool) -> Pa
         raise DataError("", f"no column is named {target[:40]!r}: the query parameter target names the labels")
     y = ids = None
     if labeled:
-        column, words = table.column(target), pa.types.is_string(table.column(target).type)
-        found = [read_label(each) if words and each else each for each in _values(column, target)]
+        found = [read_label(each) if type(each) is str and each else each for each in _values(table.column(target))]
         y = [check_label(each, f"example {number}") for number, each in enumerate(found, 1)]
-    if "id" in names and target != "id" and not numbered:
-        ids = [each if each is None else str(each) for each in _values(table.column("id"), "id")]
+    if "id" in names and target != "id":
+        ids = [each if each is None else str(each) for each in _values(table.column("id"))]
         for number, each in enumerate(ids, 1):
             if each is not None:
                 _check_id(each, number)
-    own = [name for name in names if name != target and (numbered or name != "id")]
+    own = [name for name in names if name not in (target, "id")]
     if not own:
         raise DataError("", "no columns of numbers or words")
-    numbers: dict[str, Array] = {}
-    texts: dict[str, list[Any]] = {}
-    for name in own:
-        column = table.column(name)
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if column.null_count:
-            row = pc.index(column.is_null(), True).as_py()
-            raise DataError(f"example {row + 1}, x.{name[:40]}", "a missing value")
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            texts[name] = _values(column, name)
-        elif pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
-            cells = column.to_numpy().astype(np.float64)
-            bad = ~(np.abs(cells) <= LARGEST)
-            if bad.any():
-                raise DataError(f"example {bad.argmax() + 1}, x.{name[:40]}", "a number not finite, or too large")
-            numbers[name] = cells
-        else:
-            raise DataError("", f"column {name[:40]!r} has the type {column.type}: numbers and texts are taken")
-    if not texts:
-        return Parsed(Table(None if numbered else tuple(numbers), np.column_stack(list(numbers.values()))), y, ids)
-    columns = [numbers[name].tolist() if name in numbers else texts[name] for name in own]
-    keys = [str(j) for j in range(len(own))] if numbered else own
-    rows = [dict(zip(keys, cells, strict=True)) for cells in zip(*columns, strict=True)]
+    table = table.select(own)
+    if all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in table.schema.types):
+        X = np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64, order="C")
+        if (np.abs(X) <= LARGEST).all():  # else the cells are looked at one by one
+            return Parsed(Table(tuple(own), X), y, ids)
+    rows = [dict(zip(own, cells, strict=True)) for cells in zip(*map(_values, table.columns), strict=True)]
     for number, row in enumerate(rows, 1):
         _check_dict(row, number)
     return Parsed(rows, y, ids)
 
 
-def _values(column: Any, name: str) -> list[Any]:
+def _values(column: Any) -> list[Any]:
     try:
         found: list[Any] = column.to_pylist()
     except (UnicodeDecodeError, ValueError, OverflowError) as error:
-        raise DataError("", f"column {name[:40]!r}: {str(error)[:100]}") from None
+        raise DataError("", f"a column that cannot be read: {str(error)[:100]}") from None
     return found

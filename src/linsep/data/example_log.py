@@ -7,12 +7,12 @@ in which they first appeared. Tables beside them say what the columns and classe
 from __future__ import annotations
 
 import json
-import math
 import os
 import sqlite3
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,9 @@ UNKNOWN = -1  # a column that has not been seen
 LARGEST = 1e100  # of a number: its square, and sums of many, stay finite
 _HEADER = struct.Struct("<4sBBHIIQ")  # mark, sparse, served, -, rows, columns, stored numbers: 24 bytes
 _MARK = b"LSx1"
+Entry = tuple[int, int, int | None, str | None, str | None]  # first, count, position, name, word
+COVERING = """batches WHERE first >= coalesce((SELECT max(first) FROM batches WHERE first <= ?), 0) AND first <= ?
+ORDER BY first"""  # from the one with the first of some examples to the one with the last; perhaps one before
 _AT_A_TIME = 1 << 14  # examples that a replay learns at a time
 
 
@@ -69,17 +72,25 @@ class Rows(NamedTuple):
         own = slice(int(self.indptr[start]), int(self.indptr[stop]))
         return Rows(self.data[own], self.indices[own], self.indptr[start : stop + 1] - self.indptr[start])
 
+    def only(self, kept: Array) -> Rows:
+        """Return sparse rows with some of their stored numbers."""
+        if kept.all():
+            return self
+        assert self.indices is not None
+        ends = np.concatenate(([0], np.cumsum(kept))).astype(np.int32)
+        return Rows(self.data[kept], self.indices[kept], ends[self.indptr])
+
     @classmethod
     def joined(cls, parts: list[Rows]) -> Rows:
-        """Return rows of one form as one."""
+        """Return all rows as one, sparse if any of them are."""
         if len(parts) == 1:
             return parts[0]
-        if parts[0].indptr is None:
+        if all(part.indptr is None for part in parts):
             return cls(np.concatenate([part.data for part in parts]))
-        lengths = np.concatenate([np.diff(part.indptr) for part in parts if part.indptr is not None])
-        indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+        parts = [part.sparse() for part in parts]
         data, indices = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-        return cls(data, indices, indptr)
+        lengths = np.concatenate([np.diff(part.indptr) for part in parts if part.indptr is not None])
+        return cls(data, indices, np.concatenate(([0], np.cumsum(lengths))).astype(np.int32))
 
 
 class Table(NamedTuple):
@@ -96,32 +107,50 @@ class Record(NamedTuple):
     width: int  # columns of the log by then
     y: Array  # (n,) int32 class numbers
     served: Array | None = None  # (n,) int32 class that had been predicted for a row that was kept, -1 for the others
+    answers: Array | None = None  # (n,) int32: 4 (1 + predicted class) + 2 (label is wrong) + (weights changed)
+
+    def part(self, start: int, stop: int) -> Record:
+        """Return some of the examples."""
+        stop = min(stop, len(self.y))
+        served, answers = (None if each is None else each[start:stop] for each in self[3:])
+        return Record(self.rows.part(start, stop), self.width, self.y[start:stop], served, answers)
+
+    @classmethod
+    def joined(cls, parts: list[Record]) -> Record:
+        """Return records of one form as one."""
+        if len(parts) == 1:
+            return parts[0]
+        served = None
+        if any(part.served is not None for part in parts):
+            served = np.concatenate([np.full(len(p.y), -1, np.int32) if p.served is None else p.served for p in parts])
+        y, answers = (np.concatenate([part[i] for part in parts]) for i in (2, 4))
+        return cls(Rows.joined([part.rows for part in parts]), parts[-1].width, y, served, answers)
 
     def pack(self) -> bytes:
-        """Return the record as bytes, with a checksum."""
+        """Return all but the answers as bytes, with a checksum."""
         rows, sparse = self.rows, self.rows.indptr is not None
         head = _HEADER.pack(_MARK, sparse, self.served is not None, 0, len(self.y), self.width, rows.data.size)
-        parts: list[Array] = [np.ascontiguousarray(rows.data, np.float64), self.y.astype(np.int32)]
-        parts += [] if self.served is None else [self.served.astype(np.int32)]
-        parts += [part.astype(np.int32) for part in (rows.indices, rows.indptr) if part is not None]
-        body = b"".join([head, *(part.tobytes() for part in parts)])
+        body = head + b"".join(part.tobytes() for part in (rows.data, *self[2:4], *rows[1:]) if part is not None)
         return body + zlib.crc32(body).to_bytes(4, "little")
 
     @classmethod
-    def unpack(cls, body: bytes) -> Record:
+    def unpack(cls, body: bytes, answers: bytes) -> Record:
         """Return the record that bytes hold; refuse damaged ones."""
-        if len(body) < _HEADER.size + 4 or zlib.crc32(body[:-4]) != int.from_bytes(body[-4:], "little"):
+        if len(body) < _HEADER.size + 4 or zlib.crc32(memoryview(body)[:-4]) != int.from_bytes(body[-4:], "little"):
             raise DataError("", "a record of the log is damaged: its checksum is wrong")
-        mark, sparse, served, _, n, width, size = _HEADER.unpack_from(body)
-        numbers = n + n * served + (size + n + 1) * sparse
+        mark, sparse, has_served, _, n, width, size = _HEADER.unpack_from(body)
+        numbers = n + n * has_served + (size + n + 1) * sparse
         if mark != _MARK or not (sparse or size == n * width) or len(body) != _HEADER.size + 8 * size + 4 * numbers + 4:
             raise DataError("", "a record of the log is of another version, or damaged")
+        if len(answers) != 4 * n:
+            raise DataError("", "a record of the log is damaged: it has more examples than answers, or fewer")
         data = np.frombuffer(body, np.float64, size, _HEADER.size)
-        whole = np.frombuffer(body, np.int32, numbers, _HEADER.size + 8 * size)
-        y, whole = whole[:n], whole[n:]
-        before, whole = (whole[:n], whole[n:]) if served else (None, whole)
-        rows = Rows(data, whole[:size], whole[size:]) if sparse else Rows(data.reshape(n, width))
-        return cls(rows, width, y, before)
+        y, served, indices, indptr = np.split(
+            np.frombuffer(body, np.int32, numbers, _HEADER.size + 8 * size),
+            np.cumsum([n, n * has_served, size * sparse]),
+        )
+        rows = Rows(data, indices, indptr) if sparse else Rows(data.reshape(n, width))
+        return cls(rows, width, y, served if has_served else None, np.frombuffer(answers, np.int32))
 
 
 class Columns:
@@ -131,24 +160,15 @@ class Columns:
     of numbers, they are ``dense``.
     """
 
-    def __init__(self) -> None:
-        self.width = 0
-        self.dense = True
-        self.entries: list[tuple[int, int, int | None, str | None, str | None]] = []  # as the table has them
+    def __init__(self, entries: Iterable[Entry] = (), dense: bool = True) -> None:
+        self.width, self.dense = 0, dense
+        self.entries: list[Entry] = []  # as the table has them
         self.positions = np.empty(0, np.int32)  # column of each position
-        self.in_place = True  # whether every position has the column of its number
         self.names: dict[str, int | dict[str, int]] = {}  # the column of a number, or of each word
-        self.n_words = 0  # columns that have names
-        self.is_word = bytearray()  # of every column, whether it stands for a word
-
-    @classmethod
-    def load(cls, entries: Iterable[tuple[int, int, int | None, str | None, str | None]], dense: bool) -> Columns:
-        """Return the columns that a table has."""
-        self = cls()
         for entry in entries:
-            self._add(*entry)
-        self.dense = dense
-        return self
+            if entry[0] != self.width:
+                raise DataError("", f"the log is damaged: column {entry[0]} follows column {self.width - 1}")
+            self._add(*entry[1:])
 
     @classmethod
     def of_model(cls, memory: Mapping[str, Any], names: Any, n_features: int) -> Columns:
@@ -160,86 +180,84 @@ class Columns:
                 raise DataError("", "the model hashes words, and a log has one column per word: fit it again")
             for name, kind in layout.columns:
                 if kind != WORD:
-                    columns.add_number(name)
+                    columns.number(name, grow=True)
             for place, word in layout.levels:
-                columns.add_word(layout.columns[place][0], word or "missing")
+                columns.word(layout.columns[place][0], word or "missing", grow=True)
             columns.dense = not layout.words and not layout.levels
         elif names is not None:
             for name in names.tolist():
-                columns.add_number(name)
+                columns.number(name, grow=True)
         else:
-            columns.add_positions(n_features)
+            columns.grow(n_features)
             columns.dense = memory.get("format") != "libsvm"
         return columns
 
-    def _add(self, first: int, count: int, position: int | None, name: str | None, word: str | None) -> None:
-        if first != self.width:
-            raise DataError("", f"the log is damaged: column {first} follows column {self.width - 1}")
+    def _add(self, count: int, position: int | None, name: str | None, word: str | None) -> int:
+        first = self.width
         self.entries.append((first, count, position, name, word))
         if name is None:
-            self.in_place = self.in_place and position == first
             self.positions = np.append(self.positions, np.arange(first, first + count, dtype=np.int32))
         elif word is None:
             self.names[name] = first
         else:
             self.names.setdefault(name, {})[word] = first  # type: ignore[index]
-        self.n_words += name is not None
-        self.is_word.extend(bytes([word is not None]) * count)
         self.width += count
+        return first
 
     def cut(self, entries: int, dense: bool) -> None:
         """Forget all columns after the first entries."""
-        kept = self.load(self.entries[:entries], dense)
-        self.__dict__.update(kept.__dict__)
+        while len(self.entries) > entries:
+            self.width, _, position, name, word = self.entries.pop()
+            if name is None:
+                self.positions = self.positions[:position]
+            elif word is None or len(self.names[name]) == 1:  # type: ignore[arg-type]
+                del self.names[name]
+            else:
+                del self.names[name][word]  # type: ignore[union-attr]
+        self.dense = dense
 
-    def add_positions(self, count: int) -> None:
+    @property
+    def named(self) -> int:
+        """How many columns have names."""
+        return self.width - len(self.positions)
+
+    def grow(self, count: int) -> None:
         """Make room for lists of this length."""
         known = len(self.positions)
         if count > known:
-            self._add(self.width, count - known, known, None, None)
+            self._add(count - known, known, None, None)
 
-    def add_number(self, name: str) -> int:
-        """Return the column of a number, a new one if there is none."""
+    def number(self, name: str, grow: bool) -> int:
+        """Return the column of a number; if there is none, a new one, or `UNKNOWN`."""
         found = self.names.get(name)
-        if found is None:
-            self._add(self.width, 1, None, name, None)
-            return self.width - 1
-        if isinstance(found, dict):
+        if type(found) is int:
+            return found
+        if not grow:
+            return UNKNOWN
+        if found is not None:
             raise DataError("", f"{name!r} is a number here, but was a word before: send it as a string")
-        return found
+        return self._add(1, None, name, None)
 
-    def add_word(self, name: str, word: str) -> int:
-        """Return the column of a word, a new one if there is none."""
-        found = self.names.get(name)
-        if isinstance(found, int):
+    def word(self, name: str, word: str, grow: bool) -> int:
+        """Return the column of a word; if there is none, a new one, or `UNKNOWN`."""
+        found = self.names.get(name, {})
+        if isinstance(found, dict) and word in found:
+            return found[word]
+        if not grow:
+            return UNKNOWN
+        if not isinstance(found, dict):
             raise DataError("", f"{name!r} is the word {word[:40]!r} here, but was a number before")
-        if found is None or word not in found:
-            self._add(self.width, 1, None, name, word)
-            return self.width - 1
-        return found[word]
-
-    def find(self, name: str, word: str | None) -> int:
-        """Return the column of a number or word, `UNKNOWN` if there is none."""
-        found = self.names.get(name, UNKNOWN)
-        if isinstance(found, dict):
-            return UNKNOWN if word is None else found.get(word, UNKNOWN)
-        return found if word is None else UNKNOWN
-
-    def keys(self) -> tuple[str, ...] | None:
-        """Return the names of columns that are all numbers with names; None if they are positions, or a mixture."""
-        if len(self.positions) or self.n_words != self.width or any(self.is_word):
-            return None
-        return tuple(self.names)
+        return self._add(1, None, name, word)
 
     def order(self) -> Array | None:
         """Return the columns in the order of a model's features, numbers before words; None if that is their own."""
-        words = np.frombuffer(self.is_word, np.uint8)
-        order = np.argsort(words, kind="stable")
-        return None if len(order) == 0 or bool((order[1:] > order[:-1]).all()) else order
+        is_word = np.repeat([word is not None for *_, word in self.entries], [entry[1] for entry in self.entries])
+        order = np.argsort(is_word, kind="stable")
+        return None if bool((order[1:] > order[:-1]).all()) else order
 
     def layout(self) -> Layout | None:
         """Return what a model keeps to read files with these columns; None where they are positions only."""
-        if self.n_words == 0:
+        if self.named == 0:
             return None
         columns: dict[str, str] = {}
         for _, count, position, name, word in self.entries:
@@ -263,125 +281,65 @@ class Columns:
 # Rows under columns
 
 
-def encode(x: list[Any] | Table | Rows, columns: Columns, limits: tuple[int, int] | None) -> Rows:
-    """Return rows under the columns of the log; new columns are added if there are limits, else left out.
+def encode(x: list[Any] | Table | Rows, columns: Columns, *, grow: bool = False) -> Rows:
+    """Return rows under the columns of the log; what has no column gets one, or is left out.
 
-    Rows are lists of numbers and dicts of numbers and words, or a table, or sparse under positions. The limits are on
-    all columns, and on those that have names.
+    Rows are lists of numbers and dicts of numbers and words, or a table, or sparse under positions.
     """
-    grow = limits is not None
-    places: Array | None = None
     if isinstance(x, list):
-        width = len(x[0]) if type(x[0]) is list else 0
-        if width and all(type(each) is list and len(each) == width for each in x):
-            x = Table(None, _array(x))
-    if isinstance(x, Table):
-        _check_width(len(x.names or ()), x.X.shape[1], limits)
-        before = columns.width
-        if grow:
-            _add_all(x, columns)
-        places = _places(x, columns)
-        order: Any = np.argsort(places, kind="stable") if x.names else slice(None)
-        known = len(places) == x.X.shape[1] == columns.width and before in (0, columns.width) and (places >= 0).all()
-        if columns.dense and known and not any(columns.is_word):
-            return Rows(np.ascontiguousarray(x.X[:, order]))
-        columns.dense = columns.dense and not grow
-        rows, places = Rows(x.X[:, order]).sparse(), places[order]
-    elif isinstance(x, Rows):
-        rows = x
+        widths = {len(row) if type(row) is list else 0 for row in x}
+        if len(widths) > 1 or 0 in widths:
+            columns.dense = columns.dense and not grow
+            return _encode_each(x, columns, grow)
+        x = Table(None, np.array(x, dtype=np.float64))
+    if isinstance(x, Rows):
         if grow:
             columns.dense = False
-            columns.add_positions(int(x.indices.max(initial=-1)) + 1)  # type: ignore[union-attr]
-        places = None if columns.in_place and len(columns.positions) == columns.width else columns.positions
-    else:
-        columns.dense = columns.dense and not grow
-        rows = _encode_each(x, columns, grow)
-    if limits is not None:
-        _check_width(columns.n_words, columns.width, limits)
-    return rows if places is None else _moved(rows, places)
-
-
-def _array(x: list[list[Any]]) -> Array:
-    """Return lists of numbers as an array; refuse numbers that are too large."""
-    try:
-        X = np.array(x, dtype=np.float64)
-        bad = ~(np.abs(X) <= LARGEST)
-    except OverflowError:
-        X, bad = np.zeros((1, 1)), np.array([[abs(value) > LARGEST for value in row] for row in x])
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
-        raise DataError(f"example {i + 1}, x[{j}]", "a number that is too large")
-    return X
-
-
-def _check_width(words: int, width: int, limits: tuple[int, int] | None) -> None:
-    if limits is not None and (width > limits[0] or words > limits[1]):
-        what = f"{limits[0]} columns" if width > limits[0] else f"{limits[1]} columns with names"
-        raise DataError("", f"more than {what}: the server allows no more")
-
-
-def _add_all(x: Table, columns: Columns) -> None:
+            columns.grow(int(x.indices.max(initial=-1)) + 1)  # type: ignore[union-attr]
+        return x if columns.named == 0 else _moved(x, columns.positions)
+    X, d, before = x.X, x.X.shape[1], columns.width
     if x.names is None:
-        columns.add_positions(x.X.shape[1])
-    for name in x.names or ():
-        columns.add_number(name)
-
-
-def _places(x: Table, columns: Columns) -> Array:
-    """Return the column of each column of a table."""
-    if x.names is not None:
-        return np.array([columns.find(name, None) for name in x.names], np.int32)
-    return columns.positions[: x.X.shape[1]]
+        if grow:
+            columns.grow(d)
+        places = columns.positions[:d]
+    else:
+        places = np.array([columns.number(name, grow) for name in x.names], np.int32)
+        order = np.argsort(places, kind="stable")
+        X, places = X[:, order], places[order]
+    same = d == len(places) == columns.width and places[0] == 0 and places[-1] == d - 1
+    if columns.dense and same and before in (0, d):
+        return Rows(np.ascontiguousarray(X))
+    columns.dense = columns.dense and not grow
+    return _moved(Rows(X).sparse(), places)
 
 
 def _moved(rows: Rows, places: Array) -> Rows:
     """Return rows with their columns at other places; those that have none are left out."""
-    data, indices, indptr = rows
-    assert indices is not None
-    assert indptr is not None
-    padded = np.append(places, np.int32(UNKNOWN))
-    found = padded[np.minimum(indices, len(places))]
-    kept = found >= 0
-    if not kept.all():
-        ends = np.concatenate(([0], np.cumsum(kept)))
-        indptr = ends[indptr].astype(np.int32)
-        data, found = data[kept], found[kept]
-    return Rows(data, found, indptr)
+    assert rows.indices is not None
+    found = np.append(places, np.int32(UNKNOWN))[np.minimum(rows.indices, len(places))]
+    return rows._replace(indices=found).only(found >= 0)
 
 
 def _encode_each(x: list[Any], columns: Columns, grow: bool) -> Rows:
-    """Return lists and dicts as sparse rows, numbers before words, each in the order in which they first appeared."""
+    """Return lists and dicts as sparse rows, with columns for numbers before those for words."""
     data: list[float] = []
     indices: list[int] = []
     indptr = [0]
     for number, row in enumerate(x, 1):
-        cells: list[tuple[int, float]] = []
-        words: list[int] = []
-        try:
-            if type(row) is list:
-                if grow:
-                    columns.add_positions(len(row))
-                cells = [(int(c), float(v)) for c, v in zip(columns.positions, row, strict=False) if v != 0]
-            else:
-                for name, value in row.items():
-                    if type(value) is not str:
-                        c = columns.add_number(name) if grow else columns.find(name, None)
-                        if value != 0 and c >= 0:
-                            cells.append((c, float(value)))
-                for name, value in row.items():
-                    if type(value) is str:
-                        c = columns.add_word(name, value) if grow else columns.find(name, value)
-                        words += [c] if c >= 0 else []
-        except DataError as error:
-            raise DataError(f"example {number}", error.what) from None
-        except OverflowError:
-            raise DataError(f"example {number}", "a number that is too large") from None
-        cells.sort()
-        for _, value in cells:
-            if not abs(value) <= LARGEST or math.isnan(value):
-                raise DataError(f"example {number}", "a number that is too large")
-        data += [value for _, value in cells] + [1.0] * len(words)
-        indices += [c for c, _ in cells] + sorted(words)
+        if type(row) is list:
+            if grow:
+                columns.grow(len(row))
+            cells = list(zip(columns.positions.tolist(), row, strict=False))
+        else:
+            try:
+                numbers = [(columns.number(name, grow), v) for name, v in row.items() if type(v) is not str]
+                words = [(columns.word(name, v, grow), 1.0) for name, v in row.items() if type(v) is str]
+            except DataError as error:
+                raise DataError(f"example {number}", error.what) from None
+            cells = sorted(numbers) + sorted(words)
+        cells = [(column, value) for column, value in cells if value != 0 and column != UNKNOWN]
+        indices += [column for column, _ in cells]
+        data += [value for _, value in cells]
         indptr.append(len(data))
     return Rows(np.array(data, np.float64), np.array(indices, np.int32), np.array(indptr, np.int32))
 
@@ -408,7 +366,7 @@ def load_columns(connection: sqlite3.Connection) -> Columns:
     """Return the columns of a log."""
     entries = connection.execute('SELECT first, "count", position, name, word FROM columns ORDER BY first')
     dense = connection.execute("SELECT value FROM settings WHERE key = 'dense'").fetchone()
-    return Columns.load(entries, dense is None or dense[0] == "1")
+    return Columns(entries, dense is None or dense[0] == "1")
 
 
 def load_classes(connection: sqlite3.Connection) -> list[Any]:
@@ -417,52 +375,29 @@ def load_classes(connection: sqlite3.Connection) -> list[Any]:
 
 
 def records(connection: sqlite3.Connection, after: int = 0, until: int | None = None) -> Iterator[tuple[int, Record]]:
-    """Yield the records of a log with the number of their first example, from example ``after + 1`` to ``until``."""
+    """Yield the examples of a log from number ``after + 1`` to ``until``, many at a time, with the first one's number.
+
+    How they came together does not matter: consecutive records of one form are joined.
+    """
     end = 2**62 if until is None else until
-    query = 'SELECT first, body FROM batches WHERE first + "count" > ? AND first <= ? ORDER BY first'
-    expected = None
-    for first, body in connection.execute(query, (after + 1, end)):
-        if expected is not None and first != expected:
-            raise DataError("", f"the log is damaged: example {first} follows example {expected - 1}")
-        record = Record.unpack(body)
-        expected = first + len(record.y)
-        start, stop = max(0, after + 1 - first), min(len(record.y), end + 1 - first)
-        if (start, stop) != (0, len(record.y)):
-            record = _part(record, start, stop)
-        yield first + start, record
-
-
-def _part(record: Record, start: int, stop: int) -> Record:
-    """Return some examples of a record."""
-    served = None if record.served is None else record.served[start:stop]
-    return Record(record.rows.part(start, stop), record.width, record.y[start:stop], served)
-
-
-def merged(found: Iterable[tuple[int, Record]]) -> Iterator[tuple[int, Record]]:
-    """Yield consecutive records of one form as one: how examples come together does not matter."""
     waiting: list[Record] = []
-    start = rows = 0
-
-    def joined() -> tuple[int, Record]:
-        if len(waiting) == 1:
-            return start, waiting[0]
-        served = None
-        if any(each.served is not None for each in waiting):
-            none = [np.full(len(each.y), -1, np.int32) if each.served is None else each.served for each in waiting]
-            served = np.concatenate(none)
-        y = np.concatenate([each.y for each in waiting])
-        return start, Record(Rows.joined([each.rows for each in waiting]), waiting[-1].width, y, served)
-
-    for first, record in found:
+    start = number = after + 1
+    for first, body, answers in connection.execute(f"SELECT first, body, answers FROM {COVERING}", (start, end)):
+        if first + len(answers) // 4 <= number:
+            continue
+        record = Record.unpack(body, answers)
+        if first > number:
+            raise DataError("", f"the log is damaged: example {first} follows example {number - 1}")
+        record = record.part(number - first, end + 1 - first)
         other = waiting and (waiting[0].rows.indptr is None) != (record.rows.indptr is None)
-        if waiting and (other or rows + len(record.y) > _AT_A_TIME):
-            yield joined()
-            waiting, rows = [], 0
-        start = start if waiting else first
+        if other or number - start + len(record.y) > _AT_A_TIME:
+            if waiting:
+                yield start, Record.joined(waiting)
+            waiting, start = [], number
         waiting.append(record)
-        rows += len(record.y)
+        number += len(record.y)
     if waiting:
-        yield joined()
+        yield start, Record.joined(waiting)
 
 
 class LogSource(Source):
@@ -472,24 +407,17 @@ class LogSource(Source):
         super().__init__(files, options)
         with self._opened(files[0]) as connection:
             self._columns = load_columns(connection)
+        self.layout = self._columns.layout()
 
-    def _opened(self, file: File) -> Any:
-        from contextlib import closing
-
+    def _opened(self, file: File) -> closing[sqlite3.Connection]:
         if file.path is None or file.is_far:
             raise ReadError(file.name, "the log of a served learner is read from a local folder")
         return closing(connect(file.path))
 
     @property
-    def layout(self) -> Layout | None:  # type: ignore[override]
-        """The columns, where they have names."""
-        return self._columns.layout()
-
-    @property
     def names(self) -> list[str] | None:
         """Names of the features."""
-        layout = self.layout
-        return None if layout is None else layout.names
+        return None if self.layout is None else self.layout.names
 
     @property
     def n_features(self) -> int:
@@ -502,26 +430,13 @@ class LogSource(Source):
 
     def _read(self, file: File) -> Iterator[Piece]:
         with self._opened(file) as connection:
+            first = connection.execute("SELECT min(first) FROM batches").fetchone()[0] or 1
             self._columns = columns = load_columns(connection)
+            self.layout = columns.layout()
             labels, order = object_array(load_classes(connection)), columns.order()
             places = None if order is None else np.argsort(order).astype(np.int32)
-            waiting: list[Record] = []
-            size = 0
-
-            def piece() -> Piece:
-                parts = [record.rows if columns.dense else record.rows.sparse() for record in waiting]
-                rows = Rows.joined(parts)
+            for _, record in records(connection, first - 1):
+                rows = record.rows if columns.dense else record.rows.sparse()
                 if places is not None and rows.indices is not None:
                     rows = rows._replace(indices=places[rows.indices])
-                y = tidy(labels[np.concatenate([record.y for record in waiting])]) if self.options.labels else None
-                waiting.clear()
-                return Piece(rows.matrix(columns.width), y)
-
-            for _, record in records(connection):
-                waiting.append(record)
-                size += record.rows.data.nbytes
-                if size >= self.options.block_bytes:
-                    yield piece()
-                    size = 0
-            if waiting:
-                yield piece()
+                yield Piece(rows.matrix(columns.width), tidy(labels[record.y]) if self.options.labels else None)

@@ -6,11 +6,11 @@ the first time, and nothing else of how rows come together reaches the weights.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import math
 import os
-import sqlite3
 import tempfile
 from contextlib import closing
 from importlib import import_module
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.data.arrays import to_rows
-from linsep.data.example_log import Columns, Record, Rows, connect, load_classes, load_columns, merged, records
+from linsep.data.example_log import Columns, Record, Rows, connect, load_classes, load_columns, records
 from linsep.data.labels import class_codes, class_labels, classes_and_codes, labels_of, object_array
 from linsep.data.read import LOG
 from linsep.errors import DataError
@@ -28,7 +28,7 @@ from linsep.learn.evaluation import scores
 from linsep.learn.passes import Hooks, State, TrainingLog
 from linsep.learn.problems import array_problem
 from linsep.learn.rules import Foresight
-from linsep.learn.voting import TRACKERS, Vote
+from linsep.learn.voting import Vote
 from linsep.learn.weights import Weights
 from linsep.models.constructors import LEARNERS
 from linsep.models.files import load_plain, save
@@ -41,30 +41,19 @@ START = "start.linsep"  # the model that a log began with, if it began with one
 _ONE_PASS = {"early_stopping": False, "target_margin": None, "max_updates": None, "tol": None, "order": None}
 
 
-class Outcome(NamedTuple):
-    """What was predicted for some examples before they were learned, and what came of it."""
-
-    predicted: Array  # (n,) int32 class numbers of the log, or `NOTHING`
-    mistake: Array  # (n,) bool, whether the weights changed
-
-    def codes(self, y: Array) -> Array:
-        """Return one number each: 4 times one more than the class, plus 2 for a wrong one, plus 1 for a mistake."""
-        found: Array = 4 * (self.predicted + 1) + 2 * (self.predicted != y) + self.mistake
-        return found
-
-
 class Predictor:
     """A model that does not change: what readers use while learning goes on."""
 
     def __init__(self, learner: Learner) -> None:
         self.number, self.model = learner.number, learner.model
-        self.labels, self.classes = list(learner.labels), learner.classes
-        self.vote: Vote | None = None
-        if isinstance(learner.tracker, Vote):
-            state = {name: array.copy() for name, array in learner.tracker.state().items()}
-            self.vote = Vote.from_state(state, learner.weights)
-        self.plane = learner.tracker.plane(learner.weights).copy() if self.classes is not None else Weights.zero(1)
-        self.norm, self.mistakes, self.radius = learner.weights.norm, learner.mistakes, learner.radius
+        self.labels, self.classes, self.vote = list(learner.labels), learner.classes, None
+        self.plane = Weights.zero(1)
+        if self.classes is not None:
+            record = learner.model.record_
+            self.plane = record.tracker.plane(record.weights).copy()
+            if isinstance(record.tracker, Vote):
+                state = {name: array.copy() for name, array in record.tracker.state().items()}
+                self.vote = Vote.from_state(state, record.weights)
 
     def scores(self, rows: Rows) -> Floats:
         """Return the score of every row, shape (n,) for two classes, else (n, classes)."""
@@ -91,6 +80,15 @@ class Predictor:
         return model.distance(_fitted(rows, self.plane.n_features))
 
 
+def _fitted(rows: Rows, width: int) -> Any:
+    """Return rows as a matrix of as many columns as a model has; what it has not learned is left out."""
+    if rows.indices is None and rows.data.shape[1] == width:
+        return rows.data
+    rows = rows.sparse()
+    assert rows.indices is not None
+    return rows.only(rows.indices < width).matrix(width)
+
+
 class Learner:
     """What has been learned from the first examples of a log, and how to learn from the next ones.
 
@@ -98,200 +96,151 @@ class Learner:
     ----------
     model : Online
         Its parameters say how to learn; if it is fitted, learning goes on from its weights.
-    classes : list, optional
-        Labels that are known before the first example.
+    labels : list
+        Those that are known, by their class numbers in the log.
+    snapshot : bool
+        Whether the last run of the model is that of the log.
     """
 
-    def __init__(self, model: Online, classes: list[Any] | None = None) -> None:
-        self.model = model
+    def __init__(self, model: Online, labels: list[Any], *, snapshot: bool = False) -> None:
+        self.model: Online = type(model)(**model.get_params())
         self.parameters = model._parameters(0, once=True)._replace(shuffle=False, **_ONE_PASS)  # type: ignore[arg-type]
-        self.number = self.mistakes = 0
-        self.loss = 0.0
-        self.labels: list[Any] = []  # by the class numbers of the log
-        self.classes: Array | None = None  # in the order of the weights
-        self.codes = np.empty(0, np.intp)  # place in ``classes`` of each class number
-        self.begun = hasattr(model, "record_")
-        if self.begun:
-            self.weights, self.tracker = model.record_.weights, model.record_.tracker
-            self.radius = model.radius_
-            self.weights.keep_only((*self.parameters.rule.companions, *self.tracker.companions))
-            self.classes, self.labels = model.classes_, model.classes_.tolist()
-            self.codes = np.arange(len(self.labels))
-        else:
-            self.weights, self.tracker, self.radius = Weights.zero(1), model._new_tracker(), 0.0
-        self.base = list(model.record_.runs) if self.begun else []
-        self.base_rows = model.record_.rows if self.begun else 0
-        self.first = model.record_.first if self.begun else None
-        for label in classes or ():
-            if label not in self.labels:
-                self.labels.append(label)
-        if classes:
-            self._grow(self.labels)
+        self.number = self.mistakes = self.base_rows = 0
+        self.loss, self.from_zero = 0.0, True
+        self.labels: list[Any] = []
+        self.base: list[PartialRun] = []  # before the log
+        self.codes = np.empty(0, np.intp)  # place among the classes of each class number
+        if hasattr(model, "record_"):
+            known, own = model.record_, self.model
+            own._begin_record(FittedRecord(seed=0, weights=known.weights, tracker=known.tracker, first=known.first))
+            own.classes_, own.n_features_in_, own.radius_ = model.classes_, model.n_features_in_, model.radius_
+            known.weights.keep_only((*self.parameters.rule.companions, *known.tracker.companions))
+            self.base, self.base_rows, self.from_zero = list(known.runs), known.rows, known.first is None
+            if snapshot:
+                run, _, self.base_rows = self.base.pop()
+                self.number = known.rows - self.base_rows
+                self.mistakes, self.loss = run.passes[-1].mistakes, run.passes[-1].loss
+        if labels:
+            self._grow(labels)
+
+    @property
+    def classes(self) -> Array | None:
+        """The labels in the order of the weights, None while there are none."""
+        return getattr(self.model, "classes_", None)
 
     # -----------------------------------------------------------------------------------------------------------
     # Learning
 
-    def learn(self, record: Record, labels: list[Any]) -> Outcome:
-        """Predict and learn each example of a record in turn; ``labels`` are those of the log by class number."""
-        n, y = len(record.y), np.asarray(record.y)
-        outcome = Outcome(np.full(n, NOTHING, np.int32), np.zeros(n, bool))
-        start = 0
-        if n and int(y.max()) >= len(self.labels):  # classes are numbered as they appear
+    def learn(self, record: Record, labels: list[Any]) -> Array:
+        """Predict and learn each example of a record in turn; return the answers, as a record has them.
+
+        ``labels`` are those of the log, by class number; classes are numbered as they appear.
+        """
+        y, n, start = record.y, len(record.y), 0
+        predicted, mistake = np.full(n, NOTHING, np.int32), np.zeros(n, bool)
+        new: Array = np.empty(0, np.intp)
+        if int(y.max()) >= len(self.labels):
             new = np.flatnonzero(y > np.maximum.accumulate(np.append(len(self.labels) - 1, y[:-1])))
-        else:
-            new = np.empty(0, np.intp)
-        for stop in (*new, n):
+        for stop in (*new.tolist(), n):
             if stop > start:
-                self._visit(record, start, int(stop), outcome)
+                self._visit(record, start, stop, predicted, mistake)
             if stop < n:  # a class without a weight vector: what is predicted is one of the others
-                outcome.predicted[stop] = self._predicted(record.rows.part(int(stop), int(stop) + 1))
+                predicted[stop] = self._predicted(record.rows.part(stop, stop + 1))
                 self._grow(labels[: int(y[stop]) + 1])
-                self._visit(record, int(stop), int(stop) + 1, outcome, foresee=False)
-            start = int(stop) + 1
+                self._visit(record, stop, stop + 1, None, mistake)
+            start = stop + 1
         if record.served is not None:
             kept = record.served >= 0
-            outcome.predicted[kept] = record.served[kept]
-            outcome.mistake[kept] = record.served[kept] != y[kept]
-        return outcome
+            predicted[kept] = record.served[kept]
+            mistake[kept] = record.served[kept] != y[kept]
+        answers: Array = 4 * (predicted + 1) + 2 * (predicted != y) + mistake
+        return answers
 
     def _grow(self, labels: list[Any]) -> None:
         """Know these labels; the weights get room for those that are new."""
-        merged, _ = classes_and_codes(class_labels(list(labels)))
+        classes, _ = classes_and_codes(class_labels(list(labels)))
+        model = self.model
         if self.classes is None:
-            self.weights, self.tracker = Weights.zero(1 if len(merged) <= 2 else len(merged)), self.model._new_tracker()
-        elif len(merged) > len(self.classes):
-            known = object_array(self.classes.tolist())
-            places = class_codes(known, merged)
-            self.tracker.grow(places, len(merged))
-            self.weights.grow(places, len(merged))
+            weights = Weights.zero(1 if len(classes) <= 2 else len(classes))
+            model._begin_record(FittedRecord(seed=0, weights=weights, tracker=model._new_tracker()))
+            model.classes_, model.n_features_in_ = classes, 0
         else:
-            merged = self.classes
-        self.labels, self.classes = list(labels), merged
-        self.codes = class_codes(object_array(self.labels), merged)
+            model.classes_ = object_array(model.classes_.tolist())
+            model._make_room_for(classes)
+        self.labels, self.codes = list(labels), class_codes(object_array(labels), classes)
 
     def _predicted(self, rows: Rows) -> int:
         """Return the class number that the model as it is predicts for one row."""
-        if self.classes is None or not (self.begun or self.number or self.mistakes):
+        if self.classes is None or not (self.base_rows or self.number):
             return NOTHING
-        served = Predictor(self)
-        (label,) = served.predict(served.scores(rows))
-        return self.labels.index(label)
+        now = Predictor(self)
+        return self.labels.index(now.predict(now.scores(rows))[0])
 
-    def _visit(self, record: Record, start: int, stop: int, outcome: Outcome, foresee: bool = True) -> None:
+    def _visit(self, record: Record, start: int, stop: int, predicted: Array | None, mistake: Array) -> None:
         """Learn from some examples of known classes, and note what was predicted for them."""
-        in_one_go = self.tracker.kind in ("last", "average")
+        known = self.model.record_
+        in_one_go = known.tracker.kind in ("last", "average")
         if stop - start > 1 and not in_one_go:  # what the best or the vote predict changes with every example
             for i in range(start, stop):
-                self._visit(record, i, i + 1, outcome)
+                self._visit(record, i, i + 1, predicted, mistake)
             return
-        rows = record.rows.part(start, stop)
-        if foresee and not in_one_go:
-            outcome.predicted[start] = self._predicted(rows)
-        assert self.classes is not None
-        codes = self.codes[record.y[start:stop]]
-        X = rows.matrix(max(record.width, self.weights.n_features))
-        state = State(self.weights, self.tracker, TrainingLog(loss=np.array([self.loss])))  # one sum, however it is cut
-        problem = array_problem(X, codes, self.classes, None, self.parameters, self.weights)
-        seen = (
-            Foresight(np.zeros(stop - start, np.int64), float(self.model.on_plane)) if foresee and in_one_go else None
-        )
+        rows, weights, classes = record.rows.part(start, stop), known.weights, self.model.classes_
+        seen = None
+        if predicted is not None and in_one_go:
+            seen = Foresight(np.zeros(stop - start, np.int64), float(self.model.on_plane))
+        elif predicted is not None:
+            predicted[start] = self._predicted(rows)
+        X = rows.matrix(max(record.width, weights.n_features))
+        state = State(weights, known.tracker, TrainingLog(loss=np.array([self.loss])))  # one sum, however it is cut
+        problem = array_problem(X, self.codes[record.y[start:stop]], classes, None, self.parameters, weights)
         fitted = driver.fit(problem, self.parameters, state, Hooks(foresight=seen))
-        if seen is not None:
-            ids = np.empty(len(self.codes), np.int32)
-            ids[self.codes] = np.arange(len(self.codes))
-            outcome.predicted[start:stop] = ids[np.minimum(seen.codes, len(self.classes) - 1)]
-            if not (self.begun or self.number):
-                outcome.predicted[start] = NOTHING
-        wrong = (fitted.run.trace // np.uint64(self.weights.machines)).astype(np.intp)
-        outcome.mistake[start + wrong] = True
+        if seen is not None and predicted is not None:
+            predicted[start:stop] = np.argsort(self.codes)[np.minimum(seen.codes, len(classes) - 1)]
+            if not (self.base_rows or self.number):
+                predicted[start] = NOTHING
+        mistake[start + (fitted.run.trace // np.uint64(weights.machines)).astype(np.intp)] = True
         self.number += stop - start
         self.mistakes += fitted.run.mistakes
         self.loss = fitted.run.passes[-1].loss
-        self.radius = max(self.radius, fitted.evaluation.radius)
+        self.model.radius_ = max(self.model.radius_, fitted.evaluation.radius)
+        self.model.n_features_in_ = weights.n_features
 
     # -----------------------------------------------------------------------------------------------------------
     # Files
 
     def saved(self, columns: Columns | None = None) -> Online:
         """Return the model that has been learned; with columns, one that reads files as the log has them."""
-        kind = type(self.model)
-        model = kind(**self.model.get_params())
+        if self.classes is None or self.model.n_features_in_ == 0:
+            raise DataError("", "nothing has been learned yet")
+        model = self.model if columns is None else copy.deepcopy(self.model)
+        record = model.record_
         stop = Stop.MAX_ITER if self.mistakes else Stop.SEPARATED
         run = Run(stop, (Pass(self.mistakes, self.loss, math.nan, 0.0),), np.empty(0, np.uint32))
-        runs = [*self.base, PartialRun(run, self.weights.machines, self.base_rows)]
-        weights, tracker = self.weights, self.tracker
+        record.runs = [*self.base, PartialRun(run, record.weights.machines, self.base_rows)]
+        record.rows, record.n_passes = self.base_rows + self.number, len(record.passes)
         if columns is not None:
-            weights, tracker = (
-                weights.copy(),
-                TRACKERS[tracker.kind].from_state(
-                    {name: array.copy() for name, array in tracker.state().items()}, weights
-                ),
-            )
-            weights.widen(columns.width)
-            tracker.widen(columns.width)
+            for part in (record.weights, record.tracker):
+                part.widen(columns.width)
             if (order := columns.order()) is not None:
-                weights = weights.restricted(order)
-                tracker.reorder(order)
-        record = FittedRecord(
-            seed=0, rows=self.base_rows + self.number, runs=runs, n_passes=sum(len(each.run.passes) for each in runs),
-            weights=weights, tracker=tracker, first=self.first,
-        )  # fmt: skip
-        if self.classes is None or weights.n_features == 0:
-            raise DataError("", "nothing has been learned yet")
-        model.record_, model.radius_, model.missing_rows_ = record, float(self.radius), np.empty(0, np.int64)
-        model.classes_, model.n_features_in_ = self.classes, weights.n_features
-        if columns is not None:
-            model.reading_ = columns.reading()
-            layout = columns.layout()
-            if layout is not None:
+                record.weights = record.weights.restricted(order)
+                record.tracker.reorder(order)
+            model.n_features_in_, model.reading_ = columns.width, columns.reading()
+            if (layout := columns.layout()) is not None:
                 model.feature_names_in_ = object_array(layout.names)
+        record.plane = record.tracker.plane(record.weights)
         return model
 
-    def save(self, path: str | os.PathLike[str], columns: Columns | None = None) -> None:
-        """Write the model to a file."""
-        save(self.saved(columns), path)
-
-    def counters(self) -> dict[str, Any]:
-        """Return what a snapshot keeps beside the model."""
-        return {"number": self.number, "mistakes": self.mistakes, "loss": self.loss, "labels": self.labels}
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], counters: dict[str, Any], model: Online) -> Learner:
-        """Return the learner that a snapshot is of; ``model`` is the one that the log began with."""
-        self = cls(model)
-        saved: Online = load_plain(path)
-        record = saved.record_
-        self.weights, self.tracker, self.radius = record.weights, record.tracker, saved.radius_
-        self.number, self.mistakes, self.loss = (counters[name] for name in ("number", "mistakes", "loss"))
-        self.labels, self.classes = counters["labels"], saved.classes_
-        self.codes = class_codes(object_array(self.labels), self.classes)
-        return self
-
-    def same(self, other: Learner) -> bool:
-        """Say whether two learners have the same weights, to the bit, and all that goes with them."""
-
-        def bits(learner: Learner) -> Any:
-            state = learner.weights.state() | {f"tracker_{k}": v for k, v in learner.tracker.state().items()}
-            arrays = {name: value.tobytes() for name, value in state.items() if isinstance(value, np.ndarray)}
-            return arrays, learner.counters(), learner.radius
-
-        return bool(bits(self) == bits(other))
+    def bits(self) -> Any:
+        """Return all that a snapshot holds, to compare it to the bit."""
+        return _bits(self.saved().saved_state())
 
 
-def _fitted(rows: Rows, width: int) -> Any:
-    """Return rows as a matrix of as many columns as a model has; what it has not learned is left out."""
-    if rows.indices is None and rows.data.shape[1] == width:
-        return rows.data
-    data, indices, indptr = rows.sparse()
-    assert indices is not None
-    assert indptr is not None
-    beyond = indices >= width
-    if beyond.any():
-        numbers = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[~beyond]
-        lengths = np.bincount(numbers, minlength=len(indptr) - 1)
-        data, indices = data[~beyond], indices[~beyond]
-        indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-    return Rows(data, indices, indptr).matrix(width)
+def _bits(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _bits(each) for name, each in value.items()}
+    if isinstance(value, float | np.ndarray) and np.asarray(value).dtype != object:
+        return np.asarray(value).tobytes()
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -323,18 +272,32 @@ def about_start(model: Online | None, classes: list[Any] | None) -> dict[str, An
 def first_learner(folder: str, about: dict[str, Any]) -> Learner:
     """Return the learner that a log began with."""
     if about["start"]:
-        return Learner(load_plain(os.path.join(folder, START)), about["classes"])
+        model = load_plain(os.path.join(folder, START))
+        known = model.classes_.tolist()
+        return Learner(model, [*known, *(label for label in about["classes"] if label not in known)])
     kind = getattr(import_module(LEARNERS[about["kind"]].module), about["kind"])
     weights = None if about["class_weight"] is None else dict(about["class_weight"])
     return Learner(kind(**about["parameters"], class_weight=weights), about["classes"])
+
+
+def snapshot_path(folder: str | os.PathLike[str], number: int) -> str:
+    """Return the path of the model file of a snapshot."""
+    return os.path.join(folder, f"snapshot-{number}.linsep")
+
+
+def load_snapshot(folder: str | os.PathLike[str], number: int, labels: list[Any]) -> Learner:
+    """Return the learner that a snapshot is of; ``labels`` are all those of the log, by class number."""
+    model = load_plain(snapshot_path(folder, number))
+    return Learner(model, labels[: len(model.classes_)], snapshot=True)
 
 
 def warm_up(learner: Learner) -> None:
     """Load, or compile, what learning and predicting take, so that no request waits for it."""
     rows = Rows(np.eye(2))
     for form in (rows, rows.sparse()):
-        twin = Learner(type(learner.model)(**learner.model.get_params()))
-        twin.learn(Record(form, 2, np.array([0, 1], np.int32)), ["a", "b"])
+        twin = Learner(type(learner.model)(**learner.model.get_params()), [])
+        for _ in range(2):  # the first time both classes are new
+            twin.learn(Record(form, 2, np.array([0, 1], np.int32)), ["a", "b"])
         Predictor(twin).scores(form)
 
 
@@ -362,46 +325,28 @@ def replay(folder: str | os.PathLike[str], until: int | None = None, *, check: b
         about = log.execute("SELECT value FROM settings WHERE key = 'learner'").fetchone()
         if about is None:
             raise DataError(str(folder), "nothing has been learned here yet")
-        learner = first_learner(os.fspath(folder), json.loads(about[0]))
         columns, labels = load_columns(log), load_classes(log)
-        saved = {
-            n: json.loads(text) for n, text in log.execute("SELECT number, counters FROM snapshots ORDER BY number")
-        }
-
-        def load(number: int) -> Learner:
-            return Learner.load(os.path.join(folder, f"snapshot-{number}.linsep"), saved[number], learner.model)
-
-        first = log.execute("SELECT min(first) FROM batches").fetchone()[0]
-        base = 0 if first is None and not saved else (max(saved) if first is None else first - 1)
-        if base:
-            learner = load(base)
-        last = log.execute('SELECT max(first + "count" - 1) FROM batches').fetchone()[0] or base
+        saved = [number for (number,) in log.execute("SELECT number FROM snapshots ORDER BY number")]
+        first, last = log.execute('SELECT min(first), max(first + "count" - 1) FROM batches').fetchone()
+        base = max(saved, default=0) if first is None else first - 1
+        learner = (
+            load_snapshot(folder, base, labels) if base else first_learner(os.fspath(folder), json.loads(about[0]))
+        )
+        last = last or base
         end = last if until is None else until
         if not base <= end <= last:
             raise DataError(str(folder), f"the log has examples {base + 1} to {last}, and no example {end}")
         if check and (found := log.execute("PRAGMA integrity_check").fetchone()[0]) != "ok":
             problems.append(f"SQLite finds: {found}")
-        marks = sorted(n for n in saved if base < n <= end)
+        marks = [number for number in saved if base < number <= end]
         compared, same = None, True
         for mark in [*(marks if check else marks[-1:]), end]:
-            for number, record in merged(records(log, learner.number, mark)):
-                codes = learner.learn(record, labels).codes(record.y)
-                if check:
-                    problems += _compare(log, number, codes)
-            if mark in saved and mark > base and mark != compared:
-                compared, same = mark, learner.same(load(mark))
+            for number, record in records(log, learner.number, mark):
+                wrong = np.flatnonzero(learner.learn(record, labels) != record.answers)
+                if check and len(wrong):
+                    problems.append(f"the answer to example {number + wrong[0]} is not the one that the log gives")
+            if mark in marks and mark != compared:
+                compared, same = mark, learner.bits() == load_snapshot(folder, mark, labels).bits()
                 if not same:
                     problems.append(f"the snapshot of example {mark} is not what the log gives")
     return Replay(learner, columns, compared, same, problems)
-
-
-def _compare(log: sqlite3.Connection, first: int, codes: Array) -> list[str]:
-    """Say which answers are not those that the log gives; the last ones may not be there yet."""
-    end = first + len(codes)
-    start = log.execute("SELECT max(first) FROM answers WHERE first <= ?", (first,)).fetchone()[0] or first
-    for number, body in log.execute("SELECT first, body FROM answers WHERE first >= ? AND first < ?", (start, end)):
-        given = np.frombuffer(body, np.int32)
-        low, high = max(first, number), min(end, number + len(given))
-        if not np.array_equal(given[low - number : high - number], codes[low - first : high - first]):
-            return [f"the answers to examples {low} to {high - 1} are not those that the log gives"]
-    return []

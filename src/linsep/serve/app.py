@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import secrets
 import tempfile
 import time
-from collections.abc import AsyncIterator
+import traceback
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from linsep import __version__
-from linsep.data.bodies import Limits, MediaTypeError, Parsed, TooLargeError, parse
+from linsep.data.bodies import Limits, Parsed, Refused, parse
 from linsep.data.example_log import encode
 from linsep.errors import DataError
-from linsep.serve.inference import Inference, respond
-from linsep.serve.service import Refused, Service
+from linsep.serve.inference import VERSION, Inference, constant, respond
+from linsep.serve.service import Request as Learning
+from linsep.serve.service import Service
+
+Handler = Callable[[Request], Awaitable[Response]]
 
 _SMALL = 1 << 15  # bytes of a body that is parsed at once, rather than in another thread
 _PACE, _HEARTBEAT = 0.5, 15.0  # seconds between two events, and between two signs of life
+_GROUP, _LINGER = 50_000, 0.004  # examples of one commit, and seconds to wait for more of them
 _LISTENERS = 100  # that may wait for events
 _OPEN = ("/", "/openapi.json", "/v2/health/live", "/v2/health/ready")  # no token is asked for
 _POLICY = b"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
@@ -53,84 +57,164 @@ class Access(NamedTuple):
         given = token.encode("utf-8", "surrogateescape")
         return sum(secrets.compare_digest(given, each.encode()) for each in known) > 0
 
-    def refused(self, scope: Scope, path: str) -> Refused | None:
-        """Say why a request is not let in, if it is not."""
-        host = _header(scope, b"host", "")
-        if self.hosts is not None and not {host, host.rpartition(":")[0]} & self.hosts:  # DNS rebinding
-            return Refused("the host name of this request is not that of this server", "Host", 421)
-        if path in _OPEN or not (self.learn or self.predict):
-            return None
-        kind, _, token = _header(scope, b"authorization", "").partition(" ")
-        allowed = [kind.lower() == "bearer" and self.allows(token.strip(), teaching) for teaching in (True, False)]
-        if allowed[path != "/v1/learn"]:
-            return None
-        what = "this token may not teach" if allowed[1] else "a token is needed: Authorization: Bearer TOKEN"
-        return Refused(what, "Authorization", 403 if allowed[1] else 401)
+    def check(self, scope: Scope, path: str, active: int) -> None:
+        """Refuse a request that is not let in."""
+        if self.hosts is not None:  # against DNS rebinding
+            host = _header(scope, b"host", "")
+            if host not in self.hosts and host.rpartition(":")[0] not in self.hosts:
+                raise Refused("the host name of this request is not that of this server", "Host", 421)
+        if path in _OPEN:
+            return
+        if active > self.requests:
+            raise Refused("too many requests at the same time", status=429)
+        if self.learn or self.predict:
+            kind, _, token = _header(scope, b"authorization", "").partition(" ")
+            known = kind.lower() == "bearer"
+            allowed = [known and self.allows(token.strip(), teaching) for teaching in (True, False)]
+            if not allowed[path != "/v1/learn"]:
+                what = "this token may not teach" if allowed[1] else "a token is needed: Authorization: Bearer TOKEN"
+                raise Refused(what, "Authorization", 403 if allowed[1] else 401)
 
 
 def refusal(error: Exception) -> Response:
     """Return the answer to a request that is not done."""
-    if isinstance(error, DataError):
-        status = 415 if isinstance(error, MediaTypeError) else 413 if isinstance(error, TooLargeError) else 400
-        error = Refused(error.what, error.where or None, status)
-    assert isinstance(error, Refused)
-    wait = {"Retry-After": "1" if error.status == 429 else "5"} if error.status in (429, 503) else {}
-    closing = {"Connection": "close"} if error.status in (408, 413) else {}
-    return respond({"error": str(error), "at": error.at}, error.status, wait | closing)
+    if isinstance(error, TimeoutError):
+        error = Refused("the request took too long: a retry with its key is safe", status=408)
+    elif isinstance(error, ClientDisconnect):
+        error = Refused("the client has gone", status=499)
+    elif not isinstance(error, DataError):
+        traceback.print_exception(error)
+        error = Refused("a bug in linsep", status=500)
+    status = error.status if isinstance(error, Refused) else 400
+    headers = {"Retry-After": "1" if status == 429 else "5"} if status in (429, 503) else {}
+    headers |= {"Connection": "close"} if status in (408, 413) else {}
+    headers |= {"Allow": error.where} if status == 405 else {}
+    return respond({"error": error.what, "at": error.where or None}, status, headers)
+
+
+class Queue:
+    """Collects what waits, and has it done together by one call in another thread at a time."""
+
+    def __init__(self, work: Callable[[list[Any], bool], list[Any]], most: int) -> None:
+        self.work, self.most = work, most
+        self.waiting = self.refused = self.groups = 0
+        self.lock = asyncio.Lock()  # held while the work is done
+        self.closed = False
+        self._items: deque[tuple[Any, int, asyncio.Future[Any]]] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    async def put(self, item: Any, size: int) -> Any:
+        """Return what comes of an item; refuse it if too many wait."""
+        if self.closed:
+            raise Refused("the server is shutting down", status=503)
+        if self.waiting and self.waiting + size > self.most:
+            self.refused += 1
+            raise Refused("too many examples wait to be learned", status=429)
+        future = asyncio.get_running_loop().create_future()
+        self._items.append((item, size, future))
+        self.waiting += size
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+        return await future
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._items:
+            seen, until = 0, loop.time() + _LINGER
+            while seen < len(self._items) and loop.time() < until:  # others are about to come: one commit for all
+                seen = len(self._items)
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+            some, taken = [self._items.popleft()], 0
+            while self._items and taken + self._items[0][1] <= _GROUP:
+                some.append(self._items.popleft())
+                taken += some[-1][1]
+            async with self.lock:
+                try:
+                    found = await loop.run_in_executor(None, self.work, [each[0] for each in some], bool(self._items))
+                except Exception as error:
+                    traceback.print_exception(error)
+                    found = [error] * len(some)
+            self.groups += 1
+            for (_, size, future), result in zip(some, found, strict=True):
+                self.waiting -= size
+                if not future.done():
+                    (future.set_exception if isinstance(result, Exception) else future.set_result)(result)
+        self._task = None
+
+    async def close(self) -> None:
+        """Take no more, and finish what there is."""
+        self.closed = True
+        if self._task is not None:
+            await self._task
 
 
 class Application:
     """The routes, and what they share; checks every request before, and cuts off those that take too long."""
 
-    def __init__(self, service: Service, name: str = "linsep", access: Access | None = None) -> None:
+    def __init__(
+        self, service: Service, name: str = "linsep", access: Access | None = None, waiting: int = 200_000
+    ) -> None:
         self.service, self.name, self.access = service, name, access or Access()
         self.listeners = self.active = self.learned = self.predicted = 0
-        self.closing = False
+        self.started, self.closing = time.time(), False
+        self.learning, self.keeping = Queue(self._learn, waiting), Queue(service.keep, 100_000)
         self.inference = infer = Inference(service, name)
-        get = {
+        self.get: dict[str, Handler] = {
             "/v1/stats": self.stats, "/v1/mistakes": self.mistakes, "/v1/model": self.model, "/v1/events": self.events,
-            "/metrics": self.metrics, "/openapi.json": self.openapi, "/": self.page, "/v2": infer.server,
-            "/v2/health/live": infer.live, "/v2/health/ready": infer.ready,
+            "/metrics": self.metrics, "/openapi.json": self.openapi, "/": self.page,
+            "/v2": constant({"name": "linsep", "version": __version__, "extensions": ["binary_tensor_data"]}),
+            "/v2/health/live": constant({"live": True}), "/v2/health/ready": constant({"ready": True}),
         }  # fmt: skip
-        post = {"/v1/learn": self.learn, "/v1/predict": self.predict}
-        for model in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
-            get |= {model: infer.about, f"{model}/ready": infer.model_ready}
-            post[f"{model}/infer"] = self.infer
-        routes = [Route(path, route, methods=["POST"]) for path, route in post.items()]  # first, as most requests are
-        routes += [Route(path, route, methods=["GET"]) for path, route in get.items()]
-        kinds = (Refused, DataError, HTTPException, ClientDisconnect, Exception)
-        self.routes: ASGIApp = Starlette(routes=routes, exception_handlers=dict.fromkeys(kinds, _failed))
+        self.post: dict[str, Handler] = {"/v1/learn": self.learn, "/v1/predict": self.predict}
+        for model in (f"/v2/models/{name}", f"/v2/models/{name}/versions/{VERSION}"):
+            self.get |= {model: infer.about, f"{model}/ready": constant({"name": name, "ready": True})}
+            self.post[f"{model}/infer"] = self.infer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        begun = False
-
-        async def guarded(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *_HEADERS]
-            await send(message)
-
-        refused, seconds = self.access.refused(scope, scope["path"]), self.access.seconds
-        if refused is None and self.active >= self.access.requests and scope["path"] not in _OPEN:
-            refused = Refused("too many requests at the same time", status=429)
-        if refused is not None:
-            await refusal(refused)(scope, receive, guarded)
-            return
+        path, seconds, response = scope["path"], self.access.seconds, None
         self.active += 1
         try:
-            async with asyncio.timeout(None if scope["path"] == "/v1/events" else seconds):
-                await self.routes(scope, receive, guarded)
-        except TimeoutError:
-            if not begun:
-                what = f"the request took more than {seconds:g} seconds: a retry with its key is safe"
-                await refusal(Refused(what, status=408))(scope, receive, guarded)
+            self.access.check(scope, path, self.active)
+            async with asyncio.timeout(None if path == "/v1/events" else seconds):
+                response = await self._handler(scope["method"], path)(Request(scope, receive))
+                if scope["method"] != "POST":
+                    response.raw_headers += _HEADERS
+                await response(scope, receive, send)
+        except Exception as error:
+            if response is None:
+                await refusal(error)(scope, receive, send)
+            elif not isinstance(error, TimeoutError):  # the client did not take the answer
+                raise
         finally:
             self.active -= 1
+
+    def _handler(self, method: str, path: str) -> Handler:
+        """Return who answers a request."""
+        own, others = (self.post, self.get) if method == "POST" else (self.get, self.post)
+        if path in own and method in ("GET", "HEAD", "POST"):
+            return own[path]
+        if path in own or path in others:
+            raise Refused("this method is not for this path", "POST" if path in self.post else "GET", 405)
+        what = f"no model has this name: there is {self.name!r}" if path.startswith("/v2/models/") else "Not Found"
+        raise Refused(what, status=404)
+
+    def _learn(self, requests: list[Learning], more: bool) -> list[Any]:
+        """Learn from some requests, and take a snapshot when it is time to."""
+        found = self.service.learn(requests, more)
+        if self.service.due:
+            self.service.snapshot()
+        return found
+
+    async def close(self) -> None:
+        """Finish what was accepted."""
+        self.closing = True
+        await self.learning.close()
+        await self.keeping.close()
 
     async def read(self, request: Request, labeled: bool) -> tuple[Parsed, bytes]:
         """Return the examples of a request, and its body."""
@@ -147,12 +231,14 @@ class Application:
     async def learn(self, request: Request) -> Response:
         """Learn from examples; answer when they are durable."""
         parsed, body = await self.read(request, labeled=True)
-        key = _header(request.scope, b"idempotency-key", None)
-        if key is not None and not 0 < len(key) <= 255:
-            raise Refused("a key has 1 to 255 characters", "Idempotency-Key")
+        key, digest = _header(request.scope, b"idempotency-key", None), b""
+        if key is not None:
+            if not 0 < len(key) <= 255:
+                raise Refused("a key has 1 to 255 characters", "Idempotency-Key")
+            digest = hashlib.sha256(body).digest()[:16]
         self.learned += 1
-        answer = await self.service.submit(parsed, key, body, asyncio.get_running_loop().create_future())
-        return Response(answer.text(self.service.label_texts), media_type="application/json")
+        answer = await self.learning.put(Learning(parsed, key, digest), len(parsed))
+        return Response(answer, media_type="application/json")
 
     async def predict(self, request: Request) -> Response:
         """Predict labels with the newest model in memory; rows with ids are kept."""
@@ -167,19 +253,19 @@ class Application:
         if parsed.ids is not None:
             found = zip(parsed.ids, parsed.listed(), answer["labels"], strict=True)
             rows = [(name, x, label) for name, x, label in found if name is not None]
-            await self.service.keep(rows, asyncio.get_running_loop().create_future())
+            await self.keeping.put(rows, len(rows))
         return respond(answer)
 
     def _predicted(self, parsed: Parsed, wanted: list[str]) -> dict[str, Any]:
         predictor = self.service.predictor
-        rows = encode(parsed.x, self.service.columns, None)
+        rows = encode(parsed.x, self.service.columns)
         S = predictor.scores(rows)
         answer: dict[str, Any] = {"labels": predictor.predict(S), "number": predictor.number}
         if "scores" in wanted:
             answer["scores"] = S.tolist()
             answer["classes"] = [] if predictor.classes is None else predictor.classes.tolist()
         if "distances" in wanted:
-            known = predictor.classes is not None and predictor.norm > 0
+            known = predictor.classes is not None and not predictor.plane.zeros
             answer["distances"] = _finite(predictor.distances(rows).tolist()) if known else None
         return answer
 
@@ -193,7 +279,12 @@ class Application:
 
     async def stats(self, _: Request) -> Response:
         """Say where the learner stands."""
-        return respond(await asyncio.to_thread(self.service.stats))
+        return respond(await self._stats())
+
+    async def _stats(self) -> dict[str, Any]:
+        async with self.learning.lock:
+            found = await asyncio.to_thread(self.service.stats)
+        return found | {"waiting": self.learning.waiting}
 
     async def mistakes(self, request: Request) -> Response:
         """List mistakes after an example."""
@@ -203,14 +294,13 @@ class Application:
             if not (text.isascii() and text.isdecimal() and len(text) <= 18):
                 raise Refused(f"{name} is a whole number", name)
             numbers.append(int(text))
-        found = await asyncio.to_thread(self.service.mistakes, numbers[0], min(numbers[1], 10_000))
+        found = await asyncio.to_thread(self.service.mistakes_after, numbers[0], min(numbers[1], 10_000))
         return respond({"mistakes": found})
 
     async def model(self, _: Request) -> Response:
         """Return the model as a file."""
-        if self.service.learner.classes is None or self.service.columns.width == 0:
-            raise Refused("nothing has been learned yet", status=404)
-        number, content = await asyncio.to_thread(self._saved)
+        async with self.learning.lock:
+            number, content = await asyncio.to_thread(self._saved)
         headers = {
             "Content-Disposition": f'attachment; filename="{self.name}-{number}.linsep"',
             "X-Number": str(number),
@@ -234,8 +324,8 @@ class Application:
         try:
             told, spoken = -1, time.monotonic()
             while not self.closing:
-                if self.service.learner.number != told:
-                    stats = await asyncio.to_thread(self.service.stats)
+                if self.service.number != told:
+                    stats = await self._stats()
                     told, spoken = stats["examples"], time.monotonic()
                     stats["recent"] = list(self.service.recent)[-20:]
                     yield f"id: {told}\nevent: stats\ndata: {json.dumps(stats)}\n\n"
@@ -248,20 +338,20 @@ class Application:
 
     async def metrics(self, _: Request) -> Response:
         """Return counters in the text format of Prometheus."""
-        service, learner = self.service, self.service.learner
+        service, queue = self.service, self.learning
         found = (
-            ("examples_total", "Examples learned.", learner.number),
-            ("mistakes_total", "Examples on which the weights changed.", learner.mistakes),
+            ("examples_total", "Examples learned.", service.number),
+            ("mistakes_total", "Examples on which the weights changed.", service.mistakes),
             ("errors_total", "Examples whose label was predicted wrong before learning.", service.errors),
             ("classes", "Classes seen.", len(service.labels)),
             ("features", "Columns of the model.", service.columns.width),
             ("learn_requests_total", "Requests to learn, since the start.", self.learned),
             ("predict_requests_total", "Requests to predict, since the start.", self.predicted),
-            ("refused_total", "Requests refused because the queue was full.", service.refused),
-            ("commits_total", "Groups of requests written, since the start.", service.groups),
-            ("waiting", "Examples that wait to be learned.", service.waiting),
+            ("refused_total", "Requests refused because the queue was full.", queue.refused),
+            ("commits_total", "Groups of requests written, since the start.", queue.groups),
+            ("waiting", "Examples that wait to be learned.", queue.waiting),
             ("snapshot", "Number of the example of the newest snapshot.", service.snapshot_number),
-            ("start_time_seconds", "When the server started.", service.started),
+            ("start_time_seconds", "When the server started.", self.started),
         )
         kinds = {name: "counter" if name.endswith("_total") else "gauge" for name, _, _ in found}
         lines = [f"# HELP linsep_{n} {about}\n# TYPE linsep_{n} {kinds[n]}\nlinsep_{n} {v}\n" for n, about, v in found]
@@ -275,15 +365,6 @@ class Application:
     async def page(self, _: Request) -> Response:
         """Return the page that shows how learning goes."""
         return HTMLResponse(_file("page.html").replace("{{name}}", self.name))
-
-
-async def _failed(_: Request, error: Exception) -> Response:
-    if isinstance(error, HTTPException):
-        return respond({"error": error.detail, "at": None}, error.status_code, dict(error.headers or {}))
-    if isinstance(error, Refused | DataError):
-        return refusal(error)
-    gone = isinstance(error, ClientDisconnect)
-    return respond({"error": "the client has gone" if gone else "a bug in linsep", "at": None}, 499 if gone else 500)
 
 
 @lru_cache
@@ -309,13 +390,16 @@ async def read_body(request: Request, limits: Limits) -> bytes:
         raise Refused("a compressed body is not taken", "Content-Encoding", 415)
     length = _header(request.scope, b"content-length", "0")
     size, parts = int(length) if length.isdecimal() else 0, []
-    if size <= limits.body:
+    more = size <= limits.body
+    if more:
         size = 0
-        async for chunk in request.stream():
-            size += len(chunk)
-            parts.append(chunk)
-            if size > limits.body:
-                break
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        more = message.get("more_body", False) and size <= limits.body
     if size > limits.body:
         raise Refused(f"a body of more than {limits.body} bytes", status=413)
     return b"".join(parts)

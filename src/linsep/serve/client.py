@@ -8,7 +8,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import httpx
 import numpy as np
@@ -26,50 +26,48 @@ class ServerError(RuntimeError):
         self.status, self.at = status, at
 
 
-class _Ask(NamedTuple):
-    method: str
-    url: str
-    content: bytes | None = None
-    headers: dict[str, str] | None = None
-    params: dict[str, str] | None = None
-
-
-class _Wait(NamedTuple):
-    seconds: float
-
-
-_Steps = Generator[_Ask | _Wait, Any, Any]
-
-
 class _Client:
     """What both clients share: what to send, when to try again, what an answer means."""
+
+    _kind: type[httpx.Client | httpx.AsyncClient]
+    _http: httpx.Client | httpx.AsyncClient
 
     def __init__(
         self, url: str, token: str | None = None, *, retries: int = 8, timeout: float = 60.0, longest_wait: float = 30.0
     ) -> None:
-        self.url, self.retries, self.timeout, self.longest_wait = url.rstrip("/"), retries, timeout, longest_wait
-        self._headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        self.url, self.retries, self.longest_wait = url.rstrip("/"), retries, longest_wait
+        headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        self._http = self._kind(base_url=self.url, headers=headers, timeout=timeout)
 
-    def _exchange(self, ask: _Ask, meaning: Callable[[httpx.Response], Any]) -> _Steps:
-        """Ask until there is an answer; wait when the network fails or the server is busy."""
+    def _ask(
+        self, path: str, meaning: Callable[[httpx.Response], Any], examples: Any = None, **options: Any
+    ) -> Generator[httpx.Request | float, Any, Any]:
+        """Ask until there is an answer, and return its meaning; wait when the network fails or the server is busy.
+
+        What is yielded is to be sent, or is a number of seconds to wait.
+        """
+        if examples is not None:
+            content = json.dumps(examples, allow_nan=False, default=lambda value: value.tolist())
+            options["content"] = content.encode()
+            options["headers"] = {"Content-Type": "application/json"} | options.get("headers", {})
+        request = self._http.build_request("GET" if examples is None else "POST", path, **options)
         for attempt in range(self.retries + 1):
-            answer = yield ask
-            last = attempt == self.retries
+            answer = yield request
+            wait = min(self.longest_wait, 0.05 * 2 ** min(attempt, 20))
             if isinstance(answer, httpx.TransportError):
-                if last:
+                if attempt == self.retries:
                     raise answer
             elif answer.status_code < 300:
                 return meaning(answer)
-            elif last or answer.status_code not in _AGAIN:
+            elif attempt == self.retries or answer.status_code not in _AGAIN:
                 raise _error(answer)
-            wait = min(self.longest_wait, 0.05 * 2 ** min(attempt, 20))
-            if not isinstance(answer, Exception):
+            else:
                 asked = answer.headers.get("retry-after", "")
                 wait = max(wait, float(asked)) if asked.isdecimal() else wait
-            yield _Wait(wait * random.uniform(0.5, 1.0))
+            yield wait * random.uniform(0.5, 1.0)
         raise AssertionError
 
-    def _run(self, steps: _Steps) -> Any:
+    def _run(self, steps: Generator[Any, Any, Any]) -> Any:
         raise NotImplementedError
 
     def learn(self, x: Any, y: Any, *, ids: Any = None, key: str | None = None) -> Any:
@@ -78,19 +76,17 @@ class _Client:
         ``x`` is a row or several, lists or dicts; None if the rows with these ``ids`` were predicted before.
         """
         rows, one = (None, False) if x is None else _rows(x)
-        labels = [y] if one or isinstance(y, str) or not hasattr(y, "__len__") else _plain(list(y))
+        labels = [y] if one or isinstance(y, str) or not hasattr(y, "__len__") else list(y)
         names = [ids] if isinstance(ids, str) else None if ids is None else list(ids)
         if rows is None and names is None:
             raise ValueError("learn needs rows, or the ids of rows that were predicted")
         if any(each is not None and len(each) != len(labels) for each in (rows, names)):
             raise ValueError(f"there are {len(labels)} labels, but not as many rows or ids")
-        examples = [{"y": label} for label in labels]
-        for name, values in (("x", rows), ("id", names)):
-            for example, value in zip(examples, values or (), strict=False):
-                example[name] = value
-        headers = {"Content-Type": "application/json", "Idempotency-Key": key or uuid.uuid4().hex}
-        ask = _Ask("POST", "/v1/learn", json.dumps(examples, allow_nan=False).encode(), headers)
-        return self._run(self._exchange(ask, lambda answer: answer.json()["examples"]))
+        fields = {"x": rows, "y": labels, "id": names}
+        known = {name: values for name, values in fields.items() if values is not None}
+        examples = [dict(zip(known, values, strict=True)) for values in zip(*known.values(), strict=True)]
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        return self._run(self._ask("/v1/learn", lambda answer: answer.json()["examples"], examples, headers=headers))
 
     def predict(self, x: Any, *, ids: Any = None, scores: bool = False) -> Any:
         """Return the label of a row, or a list of those of several; with ``ids`` the server keeps the rows.
@@ -102,18 +98,17 @@ class _Client:
         if len(names) != len(rows):
             raise ValueError(f"there are {len(rows)} rows, but {len(names)} ids")
         examples = [{"x": row, "id": name} for row, name in zip(rows, names, strict=True)]
-        wanted, headers = "scores" if scores else "labels", {"Content-Type": "application/json"}
-        content, params = json.dumps(examples, allow_nan=False).encode(), {"scores": str(scores).lower()}
-        ask = _Ask("POST", "/v1/predict", content, headers, params)
-        return self._run(self._exchange(ask, lambda answer: answer.json()[wanted][0 if one else slice(None)]))
+        name, wanted = "scores" if scores else "labels", 0 if one else slice(None)
+        params = {"scores": str(scores).lower()}
+        return self._run(self._ask("/v1/predict", lambda answer: answer.json()[name][wanted], examples, params=params))
 
     def stats(self) -> Any:
         """Return where the learner stands."""
-        return self._run(self._exchange(_Ask("GET", "/v1/stats"), lambda answer: answer.json()))
+        return self._run(self._ask("/v1/stats", httpx.Response.json))
 
     def model(self) -> Any:
         """Return the model, the content of a file that `linsep.load` reads."""
-        return self._run(self._exchange(_Ask("GET", "/v1/model"), lambda answer: answer.content))
+        return self._run(self._ask("/v1/model", lambda answer: answer.content))
 
 
 def _error(answer: httpx.Response) -> ServerError:
@@ -127,26 +122,15 @@ def _error(answer: httpx.Response) -> ServerError:
 def _rows(x: Any) -> tuple[list[Any], bool]:
     """Return rows as JSON has them, and whether it was a single one."""
     if isinstance(x, dict):
-        return [_plain(x)], True
+        return [x], True
     if hasattr(x, "to_dict") and hasattr(x, "columns"):  # a frame of pandas
-        return [_plain(row) for row in x.to_dict("records")], False
+        return x.to_dict("records"), False
     if is_sparse(x):
         x = x.toarray()
-    if isinstance(x, list | tuple) and any(isinstance(row, dict) for row in x):
-        return [_plain(row) for row in x], False
-    if isinstance(x, list | tuple) and x and all(isinstance(row, list | tuple) for row in x):
-        return [_plain(row) for row in x], False
+    if isinstance(x, list | tuple) and x and all(isinstance(row, dict | list | tuple) for row in x):
+        return list(x), False
     array = np.asarray(x)
     return (array.tolist(), False) if array.ndim == 2 else ([array.tolist()], True)
-
-
-def _plain(value: Any) -> Any:
-    """Return labels and cells of NumPy as those of Python."""
-    if isinstance(value, dict):
-        return {name: _plain(cell) for name, cell in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(cell) for cell in value]
-    return value.tolist() if hasattr(value, "tolist") else value
 
 
 class Client(_Client):
@@ -177,9 +161,8 @@ class Client(_Client):
     [1, 2] ['left', 'right']
     """
 
-    def __init__(self, url: str, token: str | None = None, **options: Any) -> None:
-        super().__init__(url, token, **options)
-        self._http = httpx.Client(base_url=self.url, headers=self._headers, timeout=self.timeout)
+    _kind = httpx.Client
+    _http: httpx.Client
 
     def __enter__(self) -> Self:
         return self
@@ -191,19 +174,19 @@ class Client(_Client):
         """Close the connections."""
         self._http.close()
 
-    def _run(self, steps: _Steps) -> Any:
+    def _run(self, steps: Generator[Any, Any, Any]) -> Any:
         answer: Any = None
         while True:
             try:
                 step = steps.send(answer)
             except StopIteration as done:
                 return done.value
-            answer = None
-            if isinstance(step, _Wait):
-                time.sleep(step.seconds)
+            if isinstance(step, float):
+                time.sleep(step)
+                answer = None
                 continue
             try:
-                answer = self._http.request(**step._asdict())
+                answer = self._http.send(step)
             except httpx.TransportError as error:
                 answer = error
 
@@ -233,9 +216,8 @@ class AsyncClient(_Client):
     left
     """
 
-    def __init__(self, url: str, token: str | None = None, **options: Any) -> None:
-        super().__init__(url, token, **options)
-        self._http = httpx.AsyncClient(base_url=self.url, headers=self._headers, timeout=self.timeout)
+    _kind = httpx.AsyncClient
+    _http: httpx.AsyncClient
 
     async def __aenter__(self) -> Self:
         return self
@@ -247,18 +229,18 @@ class AsyncClient(_Client):
         """Close the connections."""
         await self._http.aclose()
 
-    async def _run(self, steps: _Steps) -> Any:
+    async def _run(self, steps: Generator[Any, Any, Any]) -> Any:
         answer: Any = None
         while True:
             try:
                 step = steps.send(answer)
             except StopIteration as done:
                 return done.value
-            answer = None
-            if isinstance(step, _Wait):
-                await asyncio.sleep(step.seconds)
+            if isinstance(step, float):
+                await asyncio.sleep(step)
+                answer = None
                 continue
             try:
-                answer = await self._http.request(**step._asdict())
+                answer = await self._http.send(step)
             except httpx.TransportError as error:
                 answer = error

@@ -7,28 +7,38 @@ Tensors may come as binary data after the JSON, as Triton's client sends them.
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
-from linsep import __version__
+from linsep.data.bodies import LONGEST, Refused
 from linsep.data.example_log import LARGEST, Table, encode
-from linsep.problem import Array
-from linsep.serve.service import Refused, Service
+from linsep.serve.service import Service
 
 _TYPES = {
     "BOOL": "?", "UINT8": "<u1", "UINT16": "<u2", "UINT32": "<u4", "UINT64": "<u8", "INT8": "<i1", "INT16": "<i2",
     "INT32": "<i4", "INT64": "<i8", "FP16": "<f2", "FP32": "<f4", "FP64": "<f8",
 }  # fmt: skip
 _BINARY = "Inference-Header-Content-Length"
-_VERSION = "1"
+VERSION = "1"
 
 
 def respond(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return an answer in JSON."""
     return Response(json.dumps(value), status, headers, "application/json")
+
+
+def constant(value: Any) -> Callable[[Request], Awaitable[Response]]:
+    """Return a route that always answers the same."""
+
+    async def answer(_: Request) -> Response:
+        return respond(value)
+
+    return answer
 
 
 class Inference:
@@ -37,26 +47,8 @@ class Inference:
     def __init__(self, service: Service, name: str) -> None:
         self.service, self.name = service, name
 
-    async def server(self, _: Request) -> Response:
-        """Say what this server is."""
-        return respond({"name": "linsep", "version": __version__, "extensions": ["binary_tensor_data"]})
-
-    async def live(self, _: Request) -> Response:
-        """Say that the server is there."""
-        return respond({"live": True})
-
-    async def ready(self, _: Request) -> Response:
-        """Say whether the server can predict."""
-        return respond({"ready": True})
-
-    async def model_ready(self, request: Request) -> Response:
-        """Say whether a model can predict."""
-        self._check(request)
-        return respond({"name": self.name, "ready": True})
-
-    async def about(self, request: Request) -> Response:
+    async def about(self, _: Request) -> Response:
         """Say what a model takes and gives."""
-        self._check(request)
         columns, labels = self.service.columns, self.service.labels
         kinds = {name: "BYTES" if isinstance(c, dict) else "FP64" for name, c in list(columns.names.items())[:1000]}
         inputs = [_tensor(name, kind, [-1, 1]) for name, kind in kinds.items()]
@@ -64,18 +56,11 @@ class Inference:
             inputs = [_tensor("input", "FP64", [-1, columns.width if columns.dense and columns.width else -1])]
         scores = [-1] if len(labels) <= 2 else [-1, len(labels)]
         outputs = [_tensor("label", _datatype(labels), [-1]), _tensor("score", "FP64", scores)]
-        about = {"name": self.name, "versions": [_VERSION], "platform": "linsep", "inputs": inputs, "outputs": outputs}
+        about = {"name": self.name, "versions": [VERSION], "platform": "linsep", "inputs": inputs, "outputs": outputs}
         return respond(about)
-
-    def _check(self, request: Request) -> None:
-        if request.path_params["name"] != self.name:
-            raise Refused(f"no model has this name: there is {self.name!r}", "name", 404)
-        if request.path_params.get("version", _VERSION) != _VERSION:
-            raise Refused(f"the model has one version, {_VERSION!r}", "version", 404)
 
     def infer(self, request: Request, body: bytes) -> Response:
         """Predict the labels of rows."""
-        self._check(request)
         header = request.headers.get(_BINARY.lower())
         if header is not None and not (header.isdecimal() and int(header) <= len(body)):
             raise Refused("not the length of the JSON in the body", _BINARY)
@@ -88,7 +73,7 @@ class Inference:
             raise Refused("a request has inputs, a list of tensors", "inputs")
         tensors = self._tensors(asked["inputs"], memoryview(body)[length:])
         predictor = self.service.predictor
-        S = predictor.scores(encode(_rows(tensors), self.service.columns, None))
+        S = predictor.scores(encode(_rows(tensors), self.service.columns))
         labels = predictor.predict(S)
         if predictor.classes is None:
             labels, S = [""] * len(labels), np.zeros(len(labels))
@@ -118,7 +103,7 @@ class Inference:
             else:
                 output["data"] = data
             outputs.append(output)
-        answer: dict[str, Any] = {"model_name": self.name, "model_version": _VERSION, "outputs": outputs}
+        answer: dict[str, Any] = {"model_name": self.name, "model_version": VERSION, "outputs": outputs}
         answer["parameters"] = {"number": number}
         if isinstance(asked.get("id"), str):
             answer["id"] = asked["id"]
@@ -139,31 +124,26 @@ class Inference:
             kind, shape, about = each.get("datatype"), each.get("shape"), each.get("parameters")
             if kind not in _TYPES and kind != "BYTES":
                 raise Refused(f"the data types are {', '.join(_TYPES)} and BYTES", f"{at}.datatype")
-            if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < 2**31 for n in shape):
-                raise Refused("a shape is a list of whole numbers", f"{at}.shape")
-            rows, width = (shape[0], shape[1]) if len(shape) == 2 else (shape[0] if len(shape) == 1 else 0, 1)
-            if len(shape) not in (1, 2) or rows == 0 or width == 0 or rows > self.service.limits.batch:
+            if not isinstance(shape, list) or not all(type(n) is int and 0 < n < 2**31 for n in shape):
+                raise Refused("a shape is a list of whole numbers above 0", f"{at}.shape")
+            if len(shape) not in (1, 2) or shape[0] > self.service.limits.batch:
                 raise Refused("a shape is (rows) or (rows, columns)", f"{at}.shape")
             size = about.get("binary_data_size") if isinstance(about, dict) else None
-            if size is not None:
-                if type(size) is not int or not 0 <= size <= len(tail):
-                    raise Refused("more binary data than there is", at)
+            if size is None:
+                data = _from_json(kind, each.get("data"), f"{at}.data")
+            elif type(size) is int and 0 <= size <= len(tail):
                 data, tail = _from_binary(kind, tail[:size], at), tail[size:]
             else:
-                data = _flat(each.get("data"))
-                if kind != "BYTES":
-                    data = _numbers(data, at)
-            if len(data) != rows * width:
+                raise Refused("more binary data than there is", at)
+            if len(data) != math.prod(shape):
                 raise Refused(f"{len(data)} values for the shape {shape}", f"{at}.data")
-            if kind == "BYTES":
-                if width != 1 or not all(isinstance(word, str) and 0 < len(word) <= 1024 for word in data):
-                    raise Refused("BYTES are words of 1 to 1024 characters, one a row", f"{at}.data")
-                found[each["name"]] = data
-            else:
-                X = np.asarray(data, np.float64).reshape(rows, width)
-                if not (np.abs(X) <= LARGEST).all():
+            if kind != "BYTES":
+                data = data.reshape(shape[0], -1)
+                if not (np.abs(data) <= LARGEST).all():
                     raise Refused("a number that is not finite, or too large", f"{at}.data")
-                found[each["name"]] = X
+            elif len(data) != shape[0] or not all(isinstance(word, str) and 0 < len(word) <= LONGEST for word in data):
+                raise Refused(f"BYTES are words of 1 to {LONGEST} characters, one a row", f"{at}.data")
+            found[each["name"]] = data
         if len({len(each) for each in found.values()}) > 1:
             raise Refused("the inputs have different numbers of rows", "inputs")
         return found
@@ -186,22 +166,17 @@ def _rows(tensors: dict[str, Any]) -> Any:
     return [dict(zip(tensors, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
-def _flat(data: Any) -> list[Any]:
-    """Return nested lists as one."""
-    if not isinstance(data, list):
-        raise Refused("no data", "inputs")
-    while data and all(isinstance(each, list) for each in data):
+def _from_json(kind: str, data: Any, at: str) -> Any:
+    """Return values that may come in nested lists."""
+    while isinstance(data, list) and data and all(isinstance(each, list) for each in data):
         data = [value for each in data for value in each]
-    return list(data)
-
-
-def _numbers(data: list[Any], at: str) -> Array:
-    if not all(type(value) in (int, float, bool) for value in data):
-        raise Refused("a value that is not a number", f"{at}.data")
-    try:
-        return np.array(data, np.float64)
-    except OverflowError:
-        raise Refused("a number that is too large", f"{at}.data") from None
+    if not isinstance(data, list):
+        raise Refused("no data", at)
+    if kind == "BYTES":
+        return data
+    if not all(type(value) in (int, float, bool) and abs(value) <= LARGEST for value in data):
+        raise Refused("a value that is not a number, or is too large", at)
+    return np.array(data, np.float64)
 
 
 def _from_binary(kind: str, data: memoryview, at: str) -> Any:

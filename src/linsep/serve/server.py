@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import ipaddress
-import json
 import os
 import resource
 import signal
@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from linsep.errors import DataError
 from linsep.serve.app import Access, Application
-from linsep.serve.service import Job, Service
+from linsep.serve.service import Service
 
 _LOCAL = frozenset(("localhost", "127.0.0.1", "[::1]"))
 
@@ -135,22 +135,6 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def void(_: object) -> None:
-    """Do nothing."""
-
-
-def resolve(done: list[tuple[Job, Any]]) -> None:
-    """Give answers to those who wait in the event loop."""
-    for job, result in done:
-        if not job.future.done():
-            (job.future.set_exception if isinstance(result, Exception) else job.future.set_result)(result)
-
-
-def log(event: str, **facts: Any) -> None:
-    """Write one line about the server itself, never about what is in requests."""
-    print(json.dumps({"event": event, **facts}), file=sys.stderr, flush=True)
-
-
 def serve(
     service: Service,
     address: Address,
@@ -158,17 +142,19 @@ def serve(
     name: str = "linsep",
     requests: int = 1000,
     seconds: float = 30.0,
+    waiting: int = 200_000,
     patience: float = 10.0,
     started: Callable[[str], None] | None = None,
-    stop: list[Callable[[], None]] | None = None,
+    stop: list[Callable[[], object]] | None = None,
 ) -> None:
     """Answer requests until a signal comes, or ``stop``, to which a function is added, is called; close the service."""
     access = address.access(requests, seconds)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 65536)) if hard > 0 else soft, hard))
-    sys.setswitchinterval(0.001)  # the writing thread must not wait long for the one that reads requests
-    app = Application(service, name, access)
+    sys.setswitchinterval(0.001)  # the thread that learns must not wait long for the one that reads requests
+    gc.freeze()  # what is there by now stays: no request has to wait until all of it was looked at
+    app = Application(service, name, access, waiting)
     protocol = type("Patience", (Impatient,), {"patience": patience})
     config = uvicorn.Config(
         app, host=address.host, port=address.port, http=protocol, ws="none", lifespan="off", log_config=None,
@@ -181,23 +167,26 @@ def serve(
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sends without delay only then
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((address.host, address.port))
+        try:
+            listening.bind((address.host, address.port))
+        except OSError as error:
+            what = "cannot listen on {0} and {1}: " + str(error.strerror)
+            raise DataError("", what, ("host", address.host), ("port", address.port)) from None
         listening.listen(2048)
         host, port = listening.getsockname()[:2]
 
         async def run() -> None:
             loop = asyncio.get_running_loop()
-            service.deliver = lambda done: void(loop.call_soon_threadsafe(resolve, done))
             if stop is not None:
-                stop.append(lambda: void(loop.call_soon_threadsafe(server.end)))
+                stop.append(lambda: loop.call_soon_threadsafe(server.end))
             if started is not None:
                 scheme = "https" if address.tls_certificate else "http"
                 started(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
             await server.serve([listening])
+            await app.close()
 
         asyncio.run(run())
     finally:
-        service.deliver = void
         service.close()
         listening.close()
 
@@ -215,7 +204,7 @@ def running(folder: str | os.PathLike[str], model: Any = None, **options: Any) -
     thread = threading.Thread(
         target=lambda: serve(service, address, started=started, stop=stop, **options), daemon=True
     )
-    stop: list[Callable[[], None]] = []
+    stop: list[Callable[[], object]] = []
     thread.start()
     if not ready.wait(60):
         raise RuntimeError("the server did not start")

@@ -1,92 +1,76 @@
-"""The served learner: one thread writes and learns, any number read.
+"""The served learner without a network: one caller at a time has it learn, any number predict.
 
-The writing thread takes all requests that wait, gives their examples the next numbers of the log, commits them in one
-transaction, learns from them in order, and only then answers. A request that is refused leaves no trace. The answers
-are kept with the next commit: until then the log itself is enough to work them out again.
+The requests that wait are learned as one group: their examples get the next numbers of the log, are learned in order,
+and are committed with their answers in one transaction; only then does anybody hear of them. A request that is refused
+leaves no trace. If the group cannot be committed, what is in memory is made anew from the log.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
-import threading
+import sys
 import time
-import traceback
 from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future
 from contextlib import closing
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.bodies import Limits, Parsed
-from linsep.data.example_log import Columns, Record, connect, encode, load_classes, merged, records
+from linsep.data.bodies import Limits, Parsed, Refused
+from linsep.data.example_log import Columns, Record, Rows, connect, encode, load_classes, records
 from linsep.data.read import LOG
 from linsep.errors import DataError
 from linsep.models.constructors import LEARNERS
 from linsep.models.files import save
 from linsep.models.online import Online
-from linsep.models.progressive import START, Learner, Predictor, about_start, first_learner, plain, warm_up
+from linsep.models.progressive import (
+    START,
+    Predictor,
+    about_start,
+    first_learner,
+    load_snapshot,
+    plain,
+    snapshot_path,
+    warm_up,
+)
 from linsep.problem import Array
 from linsep.prove.bounds.intervals import clopper_pearson
-from linsep.serve.store import Store
+from linsep.serve.store import Key, Store
 
 WINDOWS = (100, 1000, 10_000)  # last examples over which the running error is told
-_GROUP = 50_000  # examples that are written in one transaction
 _MANY, _OFTEN, _SELDOM = 200_000, 10.0, 300.0  # examples, and seconds, between two snapshots
-_LINGER = 0.002  # seconds to wait for more requests, where several come at a time
 _COPYING = 0.05  # share of the time that may go into copies for readers while requests wait
 _RECENT = 200  # mistakes that are listed
 FULL = "the server cannot write to its disk (perhaps it is full): nothing of this request was learned; try again later"
 
 
-class Refused(ValueError):  # noqa: N818 - what the client reads
-    """A request that is not done: why, where in it, and with which HTTP status."""
+class Request(NamedTuple):
+    """A request to learn."""
 
-    def __init__(self, what: str, at: str | None = None, status: int = 400) -> None:
-        super().__init__(what)
-        self.at, self.status = at, status
-
-
-class Answer(NamedTuple):
-    """The answer to a request to learn: numbers of the examples, and of each what was predicted and what came of it."""
-
-    numbers: Iterable[int]
-    codes: list[int]  # 4 times one more than the predicted class, plus 2 for a wrong label, plus 1 for a mistake
-
-    def text(self, labels: list[str]) -> str:
-        """Return the answer as JSON; ``labels`` are those of the log, in JSON."""
-        known = ["null", *labels]
-        parts = [
-            f'{{"number":{number},"predicted":{known[code >> 2]},"mistake":{"true" if code & 1 else "false"}}}'
-            for number, code in zip(self.numbers, self.codes, strict=True)
-        ]
-        return f'{{"examples":[{",".join(parts)}]}}'
+    parsed: Parsed
+    key: str | None = None  # of a request that may come again
+    digest: bytes = b""  # of its body
 
 
-class Job:
-    """A request to learn that waits for its answer."""
-
-    __slots__ = ("digest", "future", "key", "parsed")
-
-    def __init__(self, parsed: Parsed, key: str | None, digest: bytes, future: Any) -> None:
-        self.parsed, self.key, self.digest, self.future = parsed, key, digest, future
-
-
-class _Plan:
-    """What the present group adds to the log."""
+class _Group:
+    """What some requests add to the log."""
 
     def __init__(self, number: int) -> None:
-        self.first = self.number = number
-        self.parts: list[Record] = []
-        self.keys: dict[str, tuple[bytes, list[int]]] = {}
+        self.number = number
+        self.rows: list[Rows] = []
+        self.y: list[int] = []
+        self.served: list[int] = []
+        self.keys: dict[str, Key] = {}
         self.ids: dict[str, int] = {}
-        self.labeled: list[str] = []  # ids of rows that waited
-        self.done: list[tuple[Job, list[int]]] = []
+
+    def record(self, width: int) -> Record:
+        """Return the new examples as one record."""
+        served = np.array(self.served, np.int32)
+        y = np.array(self.y, np.int32)
+        return Record(Rows.joined(self.rows), width, y, served if (served >= 0).any() else None)
 
 
 class Service:
@@ -99,6 +83,11 @@ class Service:
         What a new folder begins with: parameters, and weights if it is fitted.
     classes : list, optional
         Labels that are known from the start.
+    limits : Limits, optional
+    pending_days : float
+        How long a row that was predicted waits for its label.
+    keep_days : float, optional
+        How long examples stay in the log, all of them unless given.
     """
 
     def __init__(
@@ -108,12 +97,10 @@ class Service:
         classes: list[Any] | None = None,
         *,
         limits: Limits | None = None,
-        waiting: int = 200_000,
         pending_days: float = 7.0,
         keep_days: float | None = None,
     ) -> None:
-        self.limits, self.most = limits or Limits(), waiting
-        self.pending_days, self.keep_days = pending_days, keep_days
+        self.limits, self.pending_days, self.keep_days = limits or Limits(), pending_days, keep_days
         self.store = Store(folder)
         try:
             known = self.store.get("learner")
@@ -124,417 +111,302 @@ class Service:
                 raise DataError(str(folder), f"{what}leave these out to go on with it, or choose another folder")
             self.notes = self.store.notes
             self._open()
-        except BaseException:
+            warm_up(self.learner)
+        except BaseException as error:
             self.store.close()
+            if isinstance(error, sqlite3.Error):
+                raise DataError(str(folder), f"cannot be read or written: {error}") from None
             raise
-        self.deliver: Callable[[list[tuple[Job, Any]]], None] = _deliver
-        self.started, self.refused, self.groups = time.time(), 0, 0
-        self.broken: str | None = None
-        self._queue: deque[Job] = deque()
-        self._waiting = 0  # examples in the queue
-        self._wake = threading.Condition()
-        self._learning = threading.Lock()  # held while the weights change
-        self._closing = False
-        self._kept: deque[tuple[list[tuple[str, Any, Any]], Any]] = deque()
-        self._keep_wake = threading.Condition()
-        self._labeled: list[str] = []
-        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._write, self._keep)]
-        for thread in self._threads:
-            thread.start()
+        self.snapshot_time, self._published, self._copying = time.monotonic(), 0.0, 0.0
 
     def _open(self) -> None:
         """Bring the learner to the end of the log: the newest snapshot, and a replay of what came after it."""
-        store, start = self.store, first_learner(self.store.folder, json.loads(self.store.get("learner") or ""))
-        snapshots = store.snapshots()
-        self.learner, self.errors = start, 0
-        if snapshots:
-            number, counters = snapshots[0]
-            self.learner = Learner.load(store.snapshot_path(number), counters, start.model)
-            self.errors = counters["errors"]
-        elif store.first > 1:
-            raise DataError(store.folder, "the snapshot is missing that the log, which was cut, begins with")
-        self.snapshot_number, self.snapshot_time = self.learner.number, time.monotonic()
-        self.columns, self.labels = store.columns, store.labels
-        self.class_ids = {_key(label): number for number, label in enumerate(self.labels)}
+        store = self.store
+        self.columns, self.labels = store.load()
+        self.class_ids = {(type(label), label): number for number, label in enumerate(self.labels)}
         self.label_texts = [json.dumps(label) for label in self.labels]
-        self.recent: deque[dict[str, Any]] = deque(maxlen=_RECENT)
-        self._ring = np.zeros(max(WINDOWS), np.uint8)
-        self._fresh: list[tuple[int, Array]] = []
-        for first, codes in store.answers(max(1, self.learner.number + 1 - max(WINDOWS)), self.learner.number):
-            self._remember(first, codes)
-        answered = store.answered()
-        for first, record in merged(records(store.log, self.learner.number)):
+        self.errors = self.snapshot_number = 0
+        for number, errors in store.snapshots():
             try:
-                codes = self._learned(first, record)
-            except FloatingPointError as error:
-                raise DataError(store.folder, f"learning stops at example {first} of the log: {error}") from None
-            if first + len(codes) - 1 > answered:
-                self._fresh.append((max(first, answered + 1), codes[max(0, answered + 1 - first) :]))
-        self.number = self.learner.number
-        self.predictor = Predictor(self.learner)
-        warm_up(start)
-
-    # -----------------------------------------------------------------------------------------------------------
-    # Requests, from any thread
-
-    def submit(self, parsed: Parsed, key: str | None = None, body: bytes = b"", future: Any = None) -> Any:
-        """Have examples learned; return the future answer, an `Answer` or a `Refused`."""
-        digest = hashlib.sha256(body).digest()[:16] if key is not None else b""
-        job = Job(parsed, key, digest, Future() if future is None else future)
-        with self._wake:
-            if self._closing or self.broken:
-                raise Refused(self.broken or "the server is shutting down", status=503)
-            if self._waiting + len(parsed) > self.most and self._waiting:
-                self.refused += 1
-                raise Refused("too many examples wait to be learned", status=429)
-            self._waiting += len(parsed)
-            self._queue.append(job)
-            self._wake.notify()
-        return job.future
-
-    def keep(self, rows: list[tuple[str, Any, Any]], future: Any = None) -> Any:
-        """Keep rows with their ids and predicted labels until these are known; return a future."""
-        future = Future() if future is None else future
-        with self._keep_wake:
-            if self._closing:
-                raise Refused("the server is shutting down", status=503)
-            if len(self._kept) > 10_000:
-                raise Refused("too many rows wait to be kept", status=429)
-            self._kept.append((rows, future))
-            self._keep_wake.notify()
-        return future
+                self.learner = load_snapshot(store.folder, number, self.labels)
+            except ValueError as error:
+                self.notes.append(f"{error}; it goes on from what was before, and the log")
+                continue
+            self.snapshot_number, self.errors = number, errors
+            break
+        else:
+            if store.first > 1:
+                raise DataError(store.folder, "the snapshot is missing that the log, which was cut, begins with")
+            self.learner = first_learner(store.folder, json.loads(store.get("learner") or ""))
+        self._ring = np.zeros(max(WINDOWS), np.uint8)  # whether each of the last examples was predicted wrong
+        self.recent: deque[dict[str, Any]] = deque(maxlen=_RECENT)
+        for first, answers in store.answers(self.snapshot_number + 1 - len(self._ring), self.snapshot_number):
+            self._remember(first, answers)
+        for first, record in records(store.log, self.snapshot_number):
+            self._remember(first, answers := self.learner.learn(record, self.labels), record.y)
+            self.errors += int(np.count_nonzero(answers & 2))
+        self.number, self.mistakes = self.learner.number, self.learner.mistakes
+        self.predictor, self.stale = Predictor(self.learner), False
 
     def close(self) -> None:
-        """Finish what was accepted, take a snapshot, and close the folder."""
-        for wake in (self._wake, self._keep_wake):
-            with wake:
-                self._closing = True
-                wake.notify()
-        for thread in self._threads:
-            thread.join()
-        self._try_snapshot()
+        """Take a snapshot, and close the folder."""
+        self.snapshot()
         self.store.close()
 
     # -----------------------------------------------------------------------------------------------------------
-    # The writing thread
+    # Learning
 
-    def _write(self) -> None:
-        published, copying, linger = time.monotonic(), 0.0, 0.0
-        with closing(self.store.pending_reader()) as self._pending:
-            while True:
-                with self._wake:
-                    while not self._queue and not self._closing:
-                        if not self._wake.wait(_OFTEN) and self._due():
-                            break
-                if linger:  # others are about to come: one commit for all of them
-                    time.sleep(linger)
-                with self._wake:
-                    jobs: list[Job] = []
-                    taken = 0
-                    while self._queue and (not jobs or taken + len(self._queue[0].parsed) <= _GROUP):
-                        jobs.append(self._queue.popleft())
-                        taken += len(jobs[-1].parsed)
-                    self._waiting -= taken
-                    if not jobs and self._closing:
-                        return
-                began = time.monotonic()
-                with self._learning:
-                    done = self._group(jobs) if jobs else []
-                linger = min(_LINGER, (time.monotonic() - began) / 4) if len(jobs) > 1 else 0.0
-                if self.learner.number > self.predictor.number:
-                    began = time.monotonic()
-                    if not self._queue or copying <= _COPYING * (began - published):
-                        try:
-                            self.predictor = Predictor(self.learner)
-                        except Exception as error:
-                            self._break(error)
-                        published, copying = began, time.monotonic() - began
-                if done:
-                    self.groups += 1
-                    self.deliver(done)
-                if self._due():
-                    self._try_snapshot()
+    def learn(self, requests: list[Request], more: bool = False) -> list[Any]:
+        """Learn from requests in order; return of each its answer in JSON, or why it is refused.
 
-    def _break(self, error: Exception) -> str:
-        """Learn no more after an overflow, or a bug; return why."""
-        if not isinstance(error, FloatingPointError):
-            traceback.print_exception(error)
-        self.broken = f"learning has stopped after example {self.learner.number}: {error or type(error).__name__}"
-        return self.broken
-
-    def _due(self) -> bool:
-        """Say whether it is time for a snapshot."""
-        new, passed = self.learner.number - self.snapshot_number, time.monotonic() - self.snapshot_time
-        return new > 0 and (passed > _SELDOM or (new >= _MANY and passed > _OFTEN))
-
-    def _try_snapshot(self) -> None:
-        self.snapshot_time = time.monotonic()
+        ``more`` says that others wait: then readers may get the new weights a little later.
+        """
+        if self.stale:  # what is in memory was not committed
+            try:
+                with self.store.transaction():
+                    self.store.set("recovered", str(time.time()))
+                self._open()
+            except (sqlite3.Error, OSError):
+                return [Refused(FULL, status=503)] * len(requests)
+        group, results = _Group(self.number), list[Any]()
+        before = len(self.columns.entries), self.columns.dense, len(self.labels)
+        for request in requests:
+            known = len(self.columns.entries), self.columns.dense, len(self.labels)
+            try:
+                results.append(self._add(request, group))
+            except DataError as error:
+                self._cut(*known)
+                results.append(error)
+        record = None
         try:
-            self.snapshot()
-        except (sqlite3.Error, OSError) as error:
-            self.notes.append(f"no snapshot could be written ({error}); the log has everything")
-
-    def snapshot(self) -> None:
-        """Write the model beside the log, so that a restart need not replay it, and drop what is too old."""
-        if self.learner.number == self.snapshot_number and not self._fresh:
-            return
-        if self.learner.classes is not None and self.learner.weights.n_features:
-            self.learner.save(self.store.snapshot_path(self.learner.number))
+            self.stale = True
+            if group.y:
+                record = group.record(self.columns.width)
+                record = record._replace(answers=self.learner.learn(record, self.labels).astype(np.int32))
             with self.store.transaction():
-                self.store.add_answers(self._fresh)
-                self.store.add_snapshot(self.learner.number, self.learner.counters() | {"errors": self.errors})
-            self._fresh = []
-            self.snapshot_number = self.learner.number
-            self.store.drop(self.keep_days)
-
-    def _group(self, jobs: list[Job]) -> list[tuple[Job, Any]]:
-        """Write, learn and answer some requests."""
-        plan, answers = _Plan(self.number), list[tuple[Job, Any]]()
-        known = len(self.columns.entries), self.columns.dense, len(self.labels)
-        try:
-            with self.store.transaction():
-                self.store.add_answers(self._fresh)
-                for job in jobs:
-                    before = (len(self.columns.entries), self.columns.dense, len(self.labels), plan.number)
-                    try:
-                        self._plan(job, plan)
-                    except (Refused, DataError) as error:
-                        self._cut(*before[:3])
-                        plan.number = before[3]
-                        answers.append((job, error))
-                batch = [record for _, record in merged((0, part) for part in plan.parts)]
-                if batch:
-                    self.store.add(plan.first + 1, batch, self.labels, known)
-                for key, (digest, numbers) in plan.keys.items():
-                    self.store.add_key(key, digest, numbers)
-                self.store.add_ids(plan.ids.items())
+                if record is not None:
+                    self.store.add(self.number + 1, record, group.keys, group.ids)
+                else:
+                    self.store.add_keys(group.keys)
+            self.stale = False
+        except FloatingPointError:
+            if len(requests) > 1:
+                return [self.learn([request])[0] for request in requests]
+            return [Refused("the weights would overflow: none of these examples is learned; scale the numbers")]
         except (sqlite3.Error, OSError):
-            self._cut(*known)
-            refused = {id(job) for job, _ in answers}
-            return answers + [(job, Refused(FULL, status=503)) for job in jobs if id(job) not in refused]
-        self._fresh = []
-        self.number, first = plan.number, plan.first + 1
-        fresh: dict[int, int] = {}
-        try:
-            for record in batch:
-                codes = self._learned(first, record)
-                self._fresh.append((first, codes))
-                fresh.update(zip(range(first, first + len(codes)), codes.tolist(), strict=True))
-                first += len(codes)
-        except Exception as error:  # the log has the examples, and readers their model
-            what = self._break(error)
-            return answers + [(job, Refused(what, status=503)) for job, _ in plan.done]
-        with self._keep_wake:
-            self._labeled += plan.labeled
-        for job, numbers in plan.done:
-            found = [fresh[n] if n in fresh else self.store.answer(n) for n in numbers]
-            answers.append((job, Answer(numbers, found)))
-        return answers
+            self._cut(*before)
+            return [r if isinstance(r, Exception) else Refused(FULL, status=503) for r in results]
+        if record is not None:
+            self._publish(record, more)
+        return [r if isinstance(r, Exception) else self._answer(r, record) for r in results]
 
-    def _plan(self, job: Job, plan: _Plan) -> None:
-        """Give the examples of a request their numbers; those that were learned before keep theirs."""
-        parsed, key = job.parsed, job.key
-        if key is not None:
-            found = plan.keys.get(key) or self.store.find_key(key)
-            if found is not None:
-                if found[0] != job.digest:
-                    raise Refused("this Idempotency-Key was used for another request", "Idempotency-Key", 422)
-                plan.done.append((job, found[1]))
-                return
-        assert parsed.y is not None
-        x, y, served, ids = parsed.x, parsed.y, None, {}
-        numbers = list(range(plan.number + 1, plan.number + 1 + len(y)))
-        labeled: list[str] = []
+    def _add(self, request: Request, group: _Group) -> list[int]:
+        """Add what is new in a request to the group; return the numbers of all its examples."""
+        parsed, key = request.parsed, request.key
+        if key is not None and (found := group.keys.get(key) or self.store.find_key(key)) is not None:
+            if found[0] != request.digest:
+                raise Refused("this Idempotency-Key was used for another request", "Idempotency-Key", 422)
+            return found[1]
+        x, y, served, ids = parsed.x, parsed.y, [-1] * len(parsed), dict[str, int]()
+        assert y is not None
+        next_number = group.number + 1
+        numbers = list(range(next_number, next_number + len(y)))
         if parsed.ids is not None:
-            x, y, served, ids, labeled, numbers = self._by_id(parsed, plan)
+            x, y, served, ids, numbers = self._by_id(parsed, group)
         if y:
-            rows = encode(x, self.columns, (self.limits.features, self.limits.words))
-            codes = np.array([self._class(label) for label in y], np.int32)
-            plan.parts.append(Record(rows, self.columns.width, codes, served))
-            plan.number += len(y)
+            rows = encode(x, self.columns, grow=True)
+            if self.columns.width > self.limits.features or self.columns.named > self.limits.words:
+                most = f"{self.limits.features} columns, or {self.limits.words} with names"
+                raise Refused(f"more than {most}: the server allows no more")
+            codes = self._classes(y)
+            group.rows.append(rows)
+            group.y += codes
+            group.served += served
+            group.number += len(y)
         if key is not None:
-            plan.keys[key] = (job.digest, numbers)
-        plan.ids |= ids
-        plan.labeled += labeled
-        plan.done.append((job, numbers))
+            group.keys[key] = (request.digest, numbers)
+        group.ids |= ids
+        return numbers
 
-    def _by_id(self, parsed: Parsed, plan: _Plan) -> Any:
-        """Return the examples of a request that are new: rows, labels, labels served, ids; and all their numbers."""
+    def _by_id(
+        self, parsed: Parsed, group: _Group
+    ) -> tuple[list[Any], list[Any], list[int], dict[str, int], list[int]]:
+        """Return the examples of a request that are new: rows, labels, labels served, ids; and the numbers of all."""
         assert parsed.ids is not None
         assert parsed.y is not None
-        rows, y, served, labeled, numbers, ids = (
-            list[Any](),
-            list[Any](),
-            list[int](),
-            list[str](),
-            list[int](),
-            dict[str, int](),
-        )
+        rows, y, served, numbers = list[Any](), list[Any](), list[int](), list[int]()
+        ids: dict[str, int] = {}
         for place, (name, row, label) in enumerate(zip(parsed.ids, parsed.listed(), parsed.y, strict=True), 1):
-            known = None
+            kept = known = None
             if name is not None:
                 if name in ids:
                     raise Refused("an id that occurs twice in this request", f"example {place}, id")
-                known = plan.ids.get(name) or self.store.find_id(name)
+                known = group.ids.get(name) or self.store.find_id(name)
+                kept = None if known else self.store.waiting(name, self.pending_days)
             if known is not None:
                 numbers.append(known)
                 continue
-            kept = None if name is None else self.store.waiting(self._pending, name)
             if row is None and kept is None:
                 what = f"no row waits under this id: it was not predicted in the last {self.pending_days:g} days"
                 raise Refused(what, f"example {place}, id")
-            rows.append(kept.x if row is None and kept is not None else row)
+            waited, label_served = kept or (None, None)
+            rows.append(waited if row is None else row)
             y.append(label)
-            before = None if kept is None or kept.label is None else self.class_ids.get(_key(kept.label))
-            served.append(-1 if before is None else before)
-            numbers.append(plan.number + len(y))
+            served.append(self.class_ids.get((type(label_served), label_served), -1))
+            numbers.append(group.number + len(y))
             if name is not None:
                 ids[name] = numbers[-1]
-            if kept is not None and name is not None:
-                labeled.append(name)
-        return rows, y, np.array(served, np.int32) if max(served, default=-1) >= 0 else None, ids, labeled, numbers
+        return rows, y, served, ids, numbers
 
-    def _class(self, label: Any) -> int:
-        """Return the class number of a label, a new one if there is none."""
-        key = _key(label)
-        found = self.class_ids.get(key)
-        if found is None:
-            if len(self.labels) >= self.limits.classes:
-                raise Refused(f"more than {self.limits.classes} classes: the server allows no more")
-            other = (not key[0], key[1])
-            if other in self.class_ids:
-                raise Refused(f"the label {json.dumps(label)} beside {json.dumps(self.labels[self.class_ids[other]])}")
-            found = self.class_ids[key] = len(self.labels)
-            self.labels.append(label)
-            self.label_texts.append(json.dumps(label))
-        return found
+    def _classes(self, y: list[Any]) -> list[int]:
+        """Return the class numbers of labels, new ones where there are none."""
+        pairs = list(zip(map(type, y), y, strict=True))  # true is not 1
+        for kind, label in dict.fromkeys(pairs):
+            if (kind, label) not in self.class_ids:
+                if len(self.labels) >= self.limits.classes:
+                    raise Refused(f"more than {self.limits.classes} classes: the server allows no more")
+                other = self.class_ids.get((int if kind is bool else bool, label))
+                if other is not None:
+                    raise Refused(f"the label {json.dumps(label)} beside {self.label_texts[other]}")
+                self.class_ids[kind, label] = len(self.labels)
+                self.labels.append(label)
+                self.label_texts.append(json.dumps(label))
+        return [self.class_ids[pair] for pair in pairs]
 
     def _cut(self, columns: int, dense: bool, classes: int) -> None:
-        """Forget columns and labels that were not committed."""
-        if len(self.columns.entries) > columns or self.columns.dense != dense:
-            self.columns.cut(columns, dense)
+        """Forget columns and labels of a request that is refused."""
+        self.columns.cut(columns, dense)
         for label in self.labels[classes:]:
-            del self.class_ids[_key(label)]
+            del self.class_ids[type(label), label]
         del self.labels[classes:], self.label_texts[classes:]
 
-    def _learned(self, first: int, record: Record) -> Array:
-        """Learn from a record; return the codes of its answer."""
-        codes = self.learner.learn(record, self.labels).codes(record.y)
-        self.errors += int(np.count_nonzero(codes & 2))
-        self._remember(first, codes, record.y)
-        return codes
+    def _publish(self, record: Record, more: bool) -> None:
+        """Let readers know of examples that are on disk."""
+        assert record.answers is not None
+        self._remember(self.number + 1, record.answers, record.y)
+        self.errors += int(np.count_nonzero(record.answers & 2))
+        self.number, self.mistakes = self.learner.number, self.learner.mistakes
+        now = time.monotonic()
+        if not more or self._copying <= _COPYING * (now - self._published):
+            self.predictor = Predictor(self.learner)
+            self._published, self._copying = now, time.monotonic() - now
 
-    def _remember(self, first: int, codes: Array, y: Array | None = None) -> None:
+    def _remember(self, first: int, answers: Array, y: Array | None = None) -> None:
         """Keep the errors for the windows, and the last mistakes."""
-        last = codes[-len(self._ring) :]
-        start = first + len(codes) - len(last)
+        last = answers[-len(self._ring) :]
+        start = first + len(answers) - len(last)
         self._ring[np.arange(start, start + len(last)) % len(self._ring)] = (last & 2) > 0
         if y is not None:
-            wrong = np.flatnonzero(codes & 1)[-_RECENT:]
-            labels = [None, *self.labels]
-            self.recent.extend(
-                {"number": first + i, "predicted": labels[codes[i] >> 2], "y": self.labels[y[i]]}
-                for i in wrong.tolist()
-            )
+            self.recent.extend(_mistakes(first, answers, y, self.labels, _RECENT))
+
+    def _answer(self, numbers: list[int], record: Record | None) -> str:
+        """Return the answer to a request in JSON."""
+        first = self.number + 1 - (0 if record is None else len(record.y))
+        if record is not None and record.answers is not None and min(numbers) >= first:
+            codes = record.answers[np.array(numbers) - first].tolist()
+        else:
+            codes = [next(self.store.answers(n, n), (n, [0]))[1][0] for n in numbers]
+        known = ["null", *self.label_texts]
+        parts = [
+            f'{{"number":{number},"predicted":{known[code >> 2]},"mistake":{"true" if code & 1 else "false"}}}'
+            for number, code in zip(numbers, codes, strict=True)
+        ]
+        return f'{{"examples":[{",".join(parts)}]}}'
+
+    def keep(self, rows: list[list[tuple[str, Any, Any]]], _more: bool = False) -> list[Any]:
+        """Keep rows with their ids and predicted labels until these are known."""
+        try:
+            self.store.keep([row for some in rows for row in some], self.pending_days)
+        except (sqlite3.Error, OSError):
+            return [Refused("the server cannot write to its disk (perhaps it is full)", status=503)] * len(rows)
+        return [None] * len(rows)
 
     # -----------------------------------------------------------------------------------------------------------
-    # The thread that keeps rows
+    # Snapshots
 
-    def _keep(self) -> None:
-        swept = 0.0
-        while True:
-            with self._keep_wake:
-                while not self._kept and not self._closing:
-                    self._keep_wake.wait(1.0)
-                    if self._labeled or time.time() - swept > 600:
-                        break
-                some, labeled = list(self._kept), self._labeled
-                self._kept.clear()
-                self._labeled = []
-                if not some and not labeled and self._closing:
-                    return
-            now, result = time.time(), None
-            try:
-                if some:
-                    self.store.keep([row for rows, _ in some for row in rows], now)
-                if labeled or now - swept > 600:
-                    self.store.forget(labeled, now - 86400 * self.pending_days)
-                    swept = now
-            except (sqlite3.Error, OSError):
-                result = Refused("the server cannot write to its disk (perhaps it is full)", status=503)
-            self.deliver([(Job(None, None, b"", future), result) for _, future in some])  # type: ignore[arg-type]
+    @property
+    def due(self) -> bool:
+        """Whether it is time for a snapshot."""
+        new, passed = self.number - self.snapshot_number, time.monotonic() - self.snapshot_time
+        return new > 0 and (passed > _SELDOM or (new >= _MANY and passed > _OFTEN))
+
+    def snapshot(self) -> None:
+        """Write the model beside the log, so that a restart need not replay it, and drop what is too old."""
+        self.snapshot_time = time.monotonic()
+        if self.stale or self.number == self.snapshot_number or self.learner.model.n_features_in_ == 0:
+            return
+        try:
+            save(self.learner.saved(), snapshot_path(self.store.folder, self.number))
+            self.store.add_snapshot(self.number, self.errors)
+            self.snapshot_number = self.number
+            self.store.drop(self.keep_days)
+        except (sqlite3.Error, OSError) as error:
+            log("no snapshot", error=str(error))  # the log has everything
+
+    def export(self, path: str) -> int:
+        """Write the model as `linsep predict` reads it; return its number in the log."""
+        if self.stale:
+            raise Refused(FULL, status=503)
+        if self.number == 0 or self.columns.width == 0:
+            raise Refused("nothing has been learned yet", status=404)
+        save(self.learner.saved(self.columns), path)
+        return self.number
 
     # -----------------------------------------------------------------------------------------------------------
     # What there is to say
 
     def stats(self) -> dict[str, Any]:
         """Return where the learner stands."""
-        learner, predictor = self.learner, self.predictor
-        number, errors = learner.number, self.errors
+        learner, number = self.learner, self.number
         windows = []
         for size in WINDOWS:
             if number >= size:
                 wrong = int(self._ring[np.arange(number - size + 1, number + 1) % len(self._ring)].sum())
                 windows.append({"last": size} | _share(wrong, size))
-        textbook = learner.parameters.textbook and learner.first is None and learner.model.class_weight is None
-        textbook = textbook and learner.parameters.multi_class == "argmax"
-        k = predictor.mistakes + sum(part.run.mistakes for part in learner.base)
-        bound = predictor.norm / (k * learner.parameters.eta0) if textbook and k else None
-        found = _share(errors, number) if number else {"error": None, "errors": 0, "interval": None}
+        textbook = learner.parameters.textbook and learner.parameters.multi_class == "argmax"
+        textbook = textbook and learner.model.class_weight is None and learner.from_zero
+        k = learner.mistakes + sum(part.run.mistakes for part in learner.base)
+        norm = 0.0 if learner.classes is None else learner.model.record_.weights.norm
+        bound = norm / (k * learner.parameters.eta0) if textbook and k and not self.stale else None
+        found = _share(self.errors, number) if number else {"error": None, "errors": 0, "interval": None}
+        radius = getattr(learner.model, "radius_", 0.0)
         return {
-            "examples": number, "mistakes": learner.mistakes, **found, "windows": windows,
-            "classes": list(self.labels) or [], "features": self.columns.width, "radius": float(predictor.radius),
-            "norm": predictor.norm, "margin_at_most": bound, "snapshot": self.snapshot_number,
-            "predicting_with": predictor.number, "waiting": self._waiting,
+            "examples": number, "mistakes": self.mistakes, **found, "windows": windows, "classes": list(self.labels),
+            "features": self.columns.width, "radius": radius, "norm": norm, "margin_at_most": bound,
+            "snapshot": self.snapshot_number, "predicting_with": self.predictor.number,
         }  # fmt: skip
 
-    @property
-    def waiting(self) -> int:
-        """How many examples wait to be learned."""
-        return self._waiting
-
-    def export(self, path: str) -> int:
-        """Write the model as `linsep predict` reads it; return its number in the log."""
-        with self._learning:
-            self.learner.save(path, self.columns)
-            return self.learner.number
-
-    def mistakes(self, after: int, most: int) -> list[dict[str, Any]]:
-        """Return the examples after a number that were mistakes, from the log."""
+    def mistakes_after(self, number: int, most: int) -> list[dict[str, Any]]:
+        """Return the mistakes after an example, from the log."""
         found: list[dict[str, Any]] = []
         with closing(connect(self.store.path(LOG))) as log:
-            labels = load_classes(log)
-            shown = [None, *labels]
-            fresh = dict(self._fresh)
-            for first, record in records(log, after):
-                query = "SELECT first, body FROM answers WHERE first <= ? ORDER BY first DESC LIMIT 1"
-                start, body = log.execute(query, (first,)).fetchone() or (first, b"")
-                codes = np.frombuffer(body, np.int32)[first - start :][: len(record.y)]
-                if len(codes) < len(record.y):
-                    codes = next((c[first - n :] for n, c in fresh.items() if n <= first < n + len(c)), codes)
-                for i in np.flatnonzero(codes[: len(record.y)] & 1).tolist():
-                    y = labels[record.y[i]]
-                    found.append({"number": first + i, "predicted": shown[codes[i] >> 2], "y": y})
-                    if len(found) == most:
-                        return found
-        return found
+            labels, first = load_classes(log), log.execute("SELECT min(first) FROM batches").fetchone()[0] or 1
+            for start, record in records(log, max(number, first - 1)):
+                assert record.answers is not None
+                found += _mistakes(start, record.answers, record.y, labels)
+                if len(found) >= most:
+                    break
+        return found[:most]
+
+
+def log(event: str, **facts: Any) -> None:
+    """Write one line about the server itself, never about what is in requests."""
+    print(json.dumps({"event": event, **facts}), file=sys.stderr, flush=True)
+
+
+def _mistakes(first: int, answers: Array, y: Array, labels: list[Any], last: int = 0) -> list[dict[str, Any]]:
+    """Return the examples that changed the weights, or the last ones of them."""
+    shown = [None, *labels]
+    return [
+        {"number": first + i, "predicted": shown[answers[i] >> 2], "y": labels[y[i]]}
+        for i in np.flatnonzero(answers & 1)[-last:].tolist()
+    ]
 
 
 @lru_cache(64)
 def _share(wrong: int, rows: int) -> dict[str, Any]:
     """Return a share of examples that were predicted wrong, with its exact interval at 95%."""
     return {"error": wrong / rows, "errors": wrong, "interval": list(clopper_pearson(wrong, rows))}
-
-
-def _key(label: Any) -> tuple[bool, Any]:
-    """Return what tells labels apart: true is not 1."""
-    return (type(label) is bool, label)
-
-
-def _deliver(done: list[tuple[Job, Any]]) -> None:
-    """Give answers to those who wait in a thread."""
-    for job, result in done:
-        (job.future.set_exception if isinstance(result, Exception) else job.future.set_result)(result)
 
 
 def _begin(store: Store, model: Online | None, classes: list[Any] | None) -> None:
@@ -553,4 +425,4 @@ def _begin(store: Store, model: Online | None, classes: list[Any] | None) -> Non
     with store.transaction():
         store.set("learner", json.dumps(about_start(model, classes)))
         store.columns, store.labels = columns, labels
-        store.add(1, [], labels, (0, True, 0))
+        store.add_known()

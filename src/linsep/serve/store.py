@@ -13,41 +13,40 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from linsep.data.example_log import Record, load_classes, load_columns
+from linsep.data.example_log import COVERING, Columns, Record, load_classes, load_columns
 from linsep.data.read import LOG
 from linsep.errors import DataError
+from linsep.models.progressive import snapshot_path
 from linsep.problem import Array
 
 PENDING, LOCK = "pending.db", "lock"
-_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "journal_size_limit=0", "foreign_keys=0")
+_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "journal_size_limit=0")
 _LOG_TABLES = """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE batches (first INTEGER PRIMARY KEY, "count" INTEGER NOT NULL, time REAL NOT NULL, body BLOB NOT NULL);
-CREATE TABLE answers (first INTEGER PRIMARY KEY, body BLOB NOT NULL);
-CREATE TABLE keys (key TEXT PRIMARY KEY, digest BLOB NOT NULL, numbers TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE batches (first INTEGER PRIMARY KEY, "count" INTEGER NOT NULL, time REAL NOT NULL, answers BLOB NOT NULL,
+                      body BLOB NOT NULL);
+CREATE TABLE keys (key TEXT PRIMARY KEY, digest BLOB NOT NULL, last INTEGER NOT NULL, numbers TEXT NOT NULL)
+WITHOUT ROWID;
 CREATE TABLE ids (id TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE classes (id INTEGER PRIMARY KEY, label TEXT NOT NULL);
 CREATE TABLE columns (first INTEGER PRIMARY KEY, "count" INTEGER NOT NULL, position INTEGER, name TEXT, word TEXT);
-CREATE TABLE snapshots (number INTEGER PRIMARY KEY, time REAL NOT NULL, counters TEXT NOT NULL);
+CREATE TABLE snapshots (number INTEGER PRIMARY KEY, time REAL NOT NULL, errors INTEGER NOT NULL);
 """
 _PENDING_TABLES = """
 CREATE TABLE IF NOT EXISTS pending (id TEXT PRIMARY KEY, time REAL NOT NULL, x TEXT NOT NULL, label TEXT NOT NULL)
 WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS pending_time ON pending (time);
 """
+_SWEEP = 600.0  # seconds between two looks for rows that have waited for too long
 
 
-class Waiting(NamedTuple):
-    """A row that was predicted and waits for its label."""
-
-    x: Any
-    label: Any  # as it was served
+Key = tuple[bytes, list[int]]  # the digest of a request, and the numbers of its examples
 
 
 class Store:
@@ -66,16 +65,16 @@ class Store:
         try:
             self.log = _connect(self.path(LOG))
             unfinished = torn_tail(self.log, self.path(LOG))
-            self.new = not self.log.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone()
-            if self.new:
+            if self.log.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone() is None:
                 with self.transaction():
                     for statement in _LOG_TABLES.split(";"):
                         self.log.execute(statement)
                     self.set("format", "1")
             elif self.get("format") != "1":
                 raise DataError(self.path(LOG), "the log of another version of linsep")
-            self.columns, self.labels = load_columns(self.log), load_classes(self.log)
-            self._pending = _connect(self.path(PENDING))
+            self.load()
+            self._swept = 0.0
+            self._pending, self._pending_reader = (_connect(self.path(PENDING)) for _ in range(2))
             self._pending.executescript(_PENDING_TABLES)
         except sqlite3.DatabaseError as error:
             self._lock.close()
@@ -95,9 +94,8 @@ class Store:
 
     def close(self) -> None:
         """Close all files; the folder is free for another process."""
-        self.log.close()
-        self._pending.close()
-        self._lock.close()
+        for file in (self.log, self._pending, self._pending_reader, self._lock):
+            file.close()
 
     def transaction(self) -> AbstractContextManager[None]:
         """Write all of what the block writes to the log, or nothing."""
@@ -118,6 +116,12 @@ class Store:
     # -----------------------------------------------------------------------------------------------------------
     # The log
 
+    def load(self) -> tuple[Columns, list[Any]]:
+        """Return the columns and the labels of the log."""
+        self.columns, self.labels = load_columns(self.log), load_classes(self.log)
+        self._known = len(self.columns.entries), self.columns.dense, len(self.labels)
+        return self.columns, self.labels
+
     @property
     def count(self) -> int:
         """The number of the last example."""
@@ -130,113 +134,83 @@ class Store:
         found = self.log.execute("SELECT min(first) FROM batches").fetchone()[0]
         return self.count + 1 if found is None else int(found)
 
-    def add(self, first: int, batch: list[Record], labels: list[Any], before: tuple[int, bool, int]) -> None:
-        """Append records, after the columns and labels that were not there before."""
-        columns, dense, classes = before
-        for number, label in enumerate(labels[classes:], classes):
-            self.log.execute("INSERT INTO classes VALUES (?, ?)", (number, json.dumps(label)))
+    def add_known(self) -> None:
+        """Write down the columns and labels that were not there before."""
+        columns, dense, classes = self._known
+        if len(self.labels) > classes:
+            new = [(number, json.dumps(label)) for number, label in enumerate(self.labels)][classes:]
+            self.log.executemany("INSERT INTO classes VALUES (?, ?)", new)
         if len(self.columns.entries) > columns:
             self.log.executemany("INSERT INTO columns VALUES (?, ?, ?, ?, ?)", self.columns.entries[columns:])
         if self.columns.dense != dense:
             self.set("dense", str(int(self.columns.dense)))
-        now = time.time()
-        for record in batch:
-            self.log.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", (first, len(record.y), now, record.pack()))
-            first += len(record.y)
+        self._known = len(self.columns.entries), self.columns.dense, len(self.labels)
 
-    # -----------------------------------------------------------------------------------------------------------
-    # Answers: an int32 per example, 4 times one more than the predicted class, plus 2 for a wrong label, plus 1 for a
-    # mistake
+    def add(self, first: int, record: Record, keys: dict[str, Key], ids: dict[str, int]) -> None:
+        """Append a record, and what makes a retry of its requests safe."""
+        self.add_known()
+        assert record.answers is not None
+        values = (first, len(record.y), time.time(), record.answers.tobytes(), record.pack())
+        self.log.execute("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", values)
+        self.add_keys(keys)
+        if ids:
+            self.log.executemany("INSERT INTO ids VALUES (?, ?)", ids.items())
 
-    def add_answers(self, answers: Iterable[tuple[int, Array]]) -> None:
-        """Keep answers, by the number of their first example."""
-        for first, codes in answers:  # every call lets go of the interpreter's lock, and waits to have it again
-            self.log.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (first, codes.astype(np.int32).tobytes()))
+    def add_keys(self, keys: dict[str, Key]) -> None:
+        """Keep the numbers of the examples of requests, by their keys."""
+        if keys:
+            lines = [(key, digest, max(numbers), json.dumps(numbers)) for key, (digest, numbers) in keys.items()]
+            self.log.executemany("INSERT INTO keys VALUES (?, ?, ?, ?)", lines)
 
     def answers(self, first: int, last: int) -> Iterator[tuple[int, Array]]:
-        """Yield the answers that cover some examples, with the number of the first one of each."""
-        start = self.log.execute("SELECT max(first) FROM answers WHERE first <= ?", (first,)).fetchone()[0]
-        query = "SELECT first, body FROM answers WHERE first >= ? AND first <= ? ORDER BY first"
-        for number, body in self.log.execute(query, (first if start is None else start, last)):
-            yield number, np.frombuffer(body, np.int32)
+        """Yield the answers to some examples, with the number of the first one of each part."""
+        for number, answers in self.log.execute(f"SELECT first, answers FROM {COVERING}", (first, last)):
+            start = max(first, number)
+            found = np.frombuffer(answers, np.int32)[start - number : last + 1 - number]
+            if len(found):
+                yield start, found
 
-    def answer(self, number: int) -> int:
-        """Return the answer to one example, 0 if it is not there any more."""
-        found = [
-            int(codes[number - first]) for first, codes in self.answers(number, number) if number - first < len(codes)
-        ]
-        return found[-1] if found else 0
-
-    def answered(self) -> int:
-        """Return the number of the last example whose answer is kept."""
-        found = self.log.execute("SELECT first, length(body) / 4 FROM answers ORDER BY first DESC LIMIT 1").fetchone()
-        return 0 if found is None else int(found[0] + found[1] - 1)
-
-    # -----------------------------------------------------------------------------------------------------------
-    # What makes a retry safe
-
-    def find_key(self, key: str) -> tuple[bytes, list[int]] | None:
+    def find_key(self, key: str) -> Key | None:
         """Return the digest of the request with this key, and the numbers of its examples."""
         found = self.log.execute("SELECT digest, numbers FROM keys WHERE key = ?", (key,)).fetchone()
-        return None if found is None else (found[0], _numbers(found[1]))
-
-    def add_key(self, key: str, digest: bytes, numbers: list[int]) -> None:
-        """Keep the numbers of the examples of a request."""
-        whole = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-        text = f"{numbers[0]}-{numbers[-1]}" if whole else ",".join(map(str, numbers))
-        self.log.execute("INSERT INTO keys VALUES (?, ?, ?)", (key, digest, text))
+        return None if found is None else (found[0], json.loads(found[1]))
 
     def find_id(self, name: str) -> int | None:
         """Return the number of the example with this id."""
         found = self.log.execute("SELECT number FROM ids WHERE id = ?", (name,)).fetchone()
         return None if found is None else int(found[0])
 
-    def add_ids(self, found: Iterable[tuple[str, int]]) -> None:
-        """Keep the numbers of examples with ids."""
-        for each in found:
-            self.log.execute("INSERT INTO ids VALUES (?, ?)", each)
-
     # -----------------------------------------------------------------------------------------------------------
-    # Rows that wait for a label; used by one thread of their own, and read by the writing one
+    # Rows that wait for a label
 
-    def keep(self, rows: list[tuple[str, Any, Any]], now: float) -> None:
-        """Keep rows with the labels that were predicted for them, durably."""
+    def keep(self, rows: list[tuple[str, Any, Any]], days: float) -> None:
+        """Keep rows with the labels that were predicted for them, durably; drop those that have waited for too long."""
+        now = time.time()
         lines = [(name, now, json.dumps(x), json.dumps(label)) for name, x, label in rows]
         with _committed(self._pending):
             self._pending.executemany("INSERT OR REPLACE INTO pending VALUES (?, ?, ?, ?)", lines)
+            if now - self._swept > _SWEEP:
+                self._pending.execute("DELETE FROM pending WHERE time < ?", (now - 86400 * days,))
+        self._swept = now if now - self._swept > _SWEEP else self._swept
 
-    def waiting(self, connection: sqlite3.Connection, name: str) -> Waiting | None:
-        """Return the row that waits under an id."""
-        found = connection.execute("SELECT x, label FROM pending WHERE id = ?", (name,)).fetchone()
-        return None if found is None else Waiting(*map(json.loads, found))
-
-    def forget(self, names: list[str], before: float) -> None:
-        """Drop rows that have their label, or have waited for too long."""
-        with _committed(self._pending):
-            self._pending.executemany("DELETE FROM pending WHERE id = ?", [(name,) for name in names])
-            self._pending.execute("DELETE FROM pending WHERE time < ?", (before,))
-
-    def pending_reader(self) -> sqlite3.Connection:
-        """Return a connection of its own to the rows that wait."""
-        return _connect(self.path(PENDING))
+    def waiting(self, name: str, days: float) -> tuple[Any, Any] | None:
+        """Return the row that waits under an id, and the label that was served; None if it has waited for too long."""
+        query = "SELECT x, label FROM pending WHERE id = ? AND time > ?"
+        found = self._pending_reader.execute(query, (name, time.time() - 86400 * days)).fetchone()
+        return None if found is None else (json.loads(found[0]), json.loads(found[1]))
 
     # -----------------------------------------------------------------------------------------------------------
     # Snapshots
 
-    def snapshot_path(self, number: int) -> str:
-        """Return the path of the model file of a snapshot."""
-        return self.path(f"snapshot-{number}.linsep")
-
-    def add_snapshot(self, number: int, counters: dict[str, Any]) -> None:
+    def add_snapshot(self, number: int, errors: int) -> None:
         """Note a snapshot whose file is on disk."""
-        self.log.execute(
-            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (number, time.time(), json.dumps(counters))
-        )
+        with self.transaction():
+            self.log.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (number, time.time(), errors))
 
-    def snapshots(self) -> list[tuple[int, dict[str, Any]]]:
-        """Return the snapshots whose files are there, the newest first."""
-        found = self.log.execute("SELECT number, counters FROM snapshots ORDER BY number DESC").fetchall()
-        return [(n, json.loads(counters)) for n, counters in found if os.path.isfile(self.snapshot_path(n))]
+    def snapshots(self) -> list[tuple[int, int]]:
+        """Return the numbers of the snapshots whose files are there, and of the errors by then, the newest first."""
+        found = self.log.execute("SELECT number, errors FROM snapshots ORDER BY number DESC").fetchall()
+        return [(number, errors) for number, errors in found if os.path.isfile(snapshot_path(self.folder, number))]
 
     def drop(self, days: float | None) -> None:
         """Drop snapshots that nothing needs, and examples older than some days.
@@ -244,8 +218,6 @@ class Store:
         Examples are dropped up to a snapshot only, which is then where a replay begins.
         """
         found = self.log.execute("SELECT number, time FROM snapshots ORDER BY number").fetchall()
-        if len(found) < 2:
-            return
         base = self.first - 1
         if days is not None:
             cutoff = time.time() - 86400 * days
@@ -258,17 +230,12 @@ class Store:
                 last = taken
         gone = [n for n, _ in found if n not in needed]
         with self.transaction():
-            for number in gone:
-                self.log.execute("DELETE FROM snapshots WHERE number = ?", (number,))
-            for table in ("batches", "answers"):
-                self.log.execute(f"DELETE FROM {table} WHERE first <= ?", (base,))
-            self.log.execute("DELETE FROM ids WHERE number <= ?", (base,))
-            self.log.execute(
-                "DELETE FROM keys WHERE CAST(substr(numbers, max(instr(numbers, '-'), 0) + 1) AS INTEGER) <= ?", (base,)
-            )
+            self.log.executemany("DELETE FROM snapshots WHERE number = ?", [(number,) for number in gone])
+            for table, column in (("batches", "first"), ("ids", "number"), ("keys", "last")):
+                self.log.execute(f"DELETE FROM {table} WHERE {column} <= ?", (base,))
         for number in gone:
             with suppress(FileNotFoundError):
-                os.remove(self.snapshot_path(number))
+                os.remove(snapshot_path(self.folder, number))
 
 
 def _connect(path: str) -> sqlite3.Connection:
@@ -288,14 +255,6 @@ def _committed(connection: sqlite3.Connection) -> Iterator[None]:
         with suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
-
-
-def _numbers(text: str) -> list[int]:
-    """Return the numbers that ``3-5`` or ``3,9`` stand for."""
-    if "-" in text:
-        first, last = map(int, text.split("-"))
-        return list(range(first, last + 1))
-    return [int(number) for number in text.split(",") if number]
 
 
 def torn_tail(connection: sqlite3.Connection, path: str) -> int:
