@@ -20,7 +20,8 @@ from benchmarks import ENVIRONMENT, Row, at_least, at_most, sized
 BATCHES = sized(300, 4)
 FEATURES, STORED = 50_000, 38
 CLIENTS = 32
-REQUESTS = sized(20_000, 400)
+REQUESTS = sized(24_000, 400)
+TURNS = sized(4, 2)
 LOGGED = sized(1_000_000, 20_000)
 
 # with the settings of the served learner
@@ -171,30 +172,38 @@ def singles(folder: Path) -> Iterator[Row]:
     rng = np.random.default_rng(1)
     X = rng.standard_normal((500, 10)).round(3)
     bodies = [json.dumps({"x": x, "y": "a" if x[0] > 0 else "b"}).encode() for x in X.tolist()]
-    loads = []
-    for command in (("-c", EMPTY), served(folder / "singles")):
-        with server(*command) as (_, url):
-            ended(start_load(url, folder / "w", "/v1/learn", "application/json", bodies, CLIENTS, CLIENTS * 4, 0))
-            load = start_load(url, folder / "s", "/v1/learn", "application/json", bodies, CLIENTS, REQUESTS, 0)
-            loads.append(ended(load))
-    empty, ours = loads
-    job = f"{REQUESTS} single examples, {CLIENTS} clients, durable"
-    yield at_least(job, ours.seconds, "empty route that reads the body", empty.seconds, 0.7)
-    yield at_most("their slowest hundredth (p99)", ours.quantile(0.99), "the median", ours.quantile(0.5), 3.0)
+    loads: list[list[Load]] = [[], []]
+    with server("-c", EMPTY) as (_, empty), server(*served(folder / "singles")) as (_, ours):
+        for turn in range(TURNS + 1):  # in turns: what disturbs one disturbs the other
+            for url, found in zip((empty, ours), loads, strict=True):
+                some = REQUESTS // TURNS if turn else CLIENTS * 4  # the first turn warms up
+                load = start_load(url, folder / "s", "/v1/learn", "application/json", bodies, CLIENTS, some, 0)
+                found.append(ended(load))
+    empty_best, ours_best = (min(found[1:], key=lambda load: load.seconds) for found in loads)
+    job = f"{REQUESTS // TURNS} single examples, {CLIENTS} clients, durable"
+    yield at_least(job, ours_best.seconds, "empty route that reads the body", empty_best.seconds, 0.7)
+    slow, median = (ours_best.quantile(share) for share in (0.99, 0.5))
+    yield at_most("their slowest hundredth (p99)", slow, "the median", median, 3.0)
 
 
 def under_load(folder: Path, texts: list[bytes]) -> Row:
     """Return predictions while batches are learned beside predictions alone, in requests a second."""
     row = json.dumps({"x": {"u": 1.0}}).encode()
-    seconds = sized(5, 1)
+    seconds, turns = sized(3, 1), sized(4, 1)
+    alone, beside = list[float](), list[float]()
+
+    def predicted() -> float:
+        return ended(start_load(url, folder / "p", "/v1/predict", "application/json", [row], 4, 10**9, seconds)).rate
+
     with server(*served(folder / "predict")) as (_, url):
         ended(start_load(url, folder / "w", "/v1/learn", "text/x-libsvm", texts[:1], 1, 2, 0))
-        alone = ended(start_load(url, folder / "p", "/v1/predict", "application/json", [row], 4, 10**9, seconds))
-        learning = start_load(url, folder / "l", "/v1/learn", "text/x-libsvm", texts, 2, 10**9, seconds + 2)
-        time.sleep(1)
-        beside = ended(start_load(url, folder / "q", "/v1/predict", "application/json", [row], 4, 10**9, seconds))
-        ended(learning)
-    return at_least("one prediction while batches are learned", 1 / beside.rate, "alone", 1 / alone.rate, 0.7)
+        for _ in range(turns):
+            alone.append(predicted())
+            learning = start_load(url, folder / "l", "/v1/learn", "text/x-libsvm", texts, 2, 10**9, seconds + 2)
+            time.sleep(1)
+            beside.append(predicted())
+            ended(learning)
+    return at_least("one prediction while batches are learned", 1 / max(beside), "alone", 1 / max(alone), 0.7)
 
 
 def restart(folder: Path) -> Iterator[Row]:

@@ -32,6 +32,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 _SMALL = 1 << 15  # bytes of a body that is parsed at once, rather than in another thread
 _PACE, _HEARTBEAT = 0.5, 15.0  # seconds between two events, and between two signs of life
+_EVENTS = 3600.0  # seconds after which a listener has to ask again, as browsers do by themselves
 _GROUP, _LINGER = 50_000, 0.004  # examples of one commit, and seconds to wait for more of them
 _LISTENERS = 100  # that may wait for events
 _OPEN = ("/", "/openapi.json", "/v2/health/live", "/v2/health/ready")  # no token is asked for
@@ -180,7 +181,7 @@ class Application:
         self.active += 1
         try:
             self.access.check(scope, path, self.active)
-            async with asyncio.timeout(None if path == "/v1/events" else seconds):
+            async with asyncio.timeout(_EVENTS if path == "/v1/events" else seconds):
                 response = await self._handler(scope["method"], path)(Request(scope, receive))
                 if scope["method"] != "POST":
                     response.raw_headers += _HEADERS
