@@ -47,14 +47,13 @@ def test_a_table_is_read_as_expected(name: str) -> None:
 def test_a_regression_reads_the_table_that_other_questions_read(name: str) -> None:
     """The same columns, but for the first category of each factor, the same numbers, rows and notes."""
     options = {"missing": "drop", **EXPECTED.get(name, {"options": {}})["options"]}
-    target = options.pop("target", None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        source: Any = read(
-            FOLDER / name, target=target or read(FOLDER / name, labels=False).column_names[-1], **options
-        )
+        names = read(FOLDER / name, labels=False).column_names
+        source: Any = read(FOLDER / name, **{"target": names[-1]} | options)
         X, y = source.to_arrays()
         X = X.toarray() if hasattr(X, "toarray") else X
+    options.pop("target", None)
     model = ModelOptions(target=source.layout.target, family="multinomial")
     found = RegressionInput.of(str(FOLDER / name), model, TableOptions(**options))
     table, layout = found.table, source.layout
