@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 from numpy.lib import format as npy
 from sklearn.exceptions import ConvergenceWarning
 
-from linsep import Perceptron, fit_source, read, separate
+from linsep import Perceptron, fit_source, read, separate, separation
+from linsep.data import delimited
 from linsep.data.read import options_like
 from linsep.data.schema import Layout
 from linsep.errors import DataNote, ParameterError, ReadError
@@ -204,17 +205,26 @@ def test_a_word_that_turns_up_late() -> None:
     assert said.startswith("input:1502, column 'z': '3.l4' is not a number, and as words almost all cells")
 
 
-def test_a_word_that_turns_up_too_late(tmp_path: Path) -> None:
+def test_a_word_that_turns_up_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the first 16 MB, which decide what a column is, an error names the option that helps."""
+    assert delimited._DECIDING >= 16 << 20
+    monkeypatch.setattr(delimited, "_DECIDING", 1 << 14)
     path = tmp_path / "large.csv"
-    path.write_text("cyl,z,class\n" + "4,1,a\n6,2,b\n" * 2_000_000 + "rotary,1,b\n")
-    with pytest.raises(ReadError) as caught:
-        read(path).to_arrays()
+    path.write_text("cyl,z,class\n" + "4,1,a\n6,2,b\n" * 2000 + "rotary,1,b\n")
     said = "'rotary' differs in kind from the cells above (categorical='cyl' reads the column as words)"
-    assert str(caught.value) == f"{path}:4000002, column 'cyl': {said}"
-    path.write_text("cyl,z,class\n" + "4,1,a\n6,2,b\n" * 500_000 + "rotary,1,b\n" + "4,1,a\n" * 1_500_000)
+    for source in (read(path, block_bytes=1 << 12), read(path, block_bytes=1 << 12, target="class")):
+        with pytest.raises(ReadError) as caught:
+            source.to_arrays()
+        assert str(caught.value) == f"{path}:4002, column 'cyl': {said}"
+        with pytest.raises(ReadError) as caught:
+            separation(source)
+        assert str(caught.value) == f"{path}:4002, column 'cyl': {said}"
+    path.write_text("cyl,z,class\n" + "4,1,a\n6,2,b\n" * 500 + "rotary,1,b\n" + "4,1,a\n" * 1500)
     with pytest.warns(DataNote, match="reads column 'cyl' as words"):
-        assert read(path).to_arrays()[0].shape == (2_500_001, 4)
+        assert read(path, block_bytes=1 << 12).to_arrays()[0].shape == (2501, 4)
+    with pytest.warns(DataNote, match=f"{path}:1002: linsep reads column 'cyl' as words"):
+        found = separation(read(path, block_bytes=1 << 12))
+    assert found.names == ["Intercept", "cyl=6", "cyl=rotary", "z"]
     parts = [tmp_path / f"{k}.csv" for k in range(2)]
     for part, cell in zip(parts, ("4", "rotary"), strict=True):
         part.write_text(f"cyl,z,class\n{cell},1,a\n6,2,b\n")

@@ -32,9 +32,10 @@ from linsep.data.schema import (
     find,
     is_numeric,
 )
-from linsep.data.sniffing import index_columns, is_text, shown
+from linsep.data.sniffing import index_columns, shown
 from linsep.data.source import Piece
 from linsep.data.tables import (
+    Asked,
     Parts,
     TableSource,
     WrongKindError,
@@ -154,27 +155,28 @@ class TypedSource(TableSource):
     def _decide(self, table: Any, schema: pa.Schema, chosen: list[int]) -> Layout:
         """Decide by the types, and by the first rows, what becomes of each column."""
         names, options = list(schema.names), self.options
-        categories, texts, numeric = (
-            {find(name, names) for name in group} for group in (options.categorical, options.text, options.numeric)
+        asked, hashed = self._asked(), options.hash_bits is not None
+        asked.categories.update(
+            j for j in chosen if _has_number_categories(schema.field(j).type) and j not in asked.numeric
         )
-        categories |= {j for j in chosen if _has_number_categories(schema.field(j).type) and j not in numeric}
-        hashed = options.hash_bits is not None
         kinds = {
-            j: kind_of(names[j], schema.field(j).type, category=j in categories, text=j in texts, hashed=hashed)
+            j: kind_of(
+                names[j], schema.field(j).type, category=j in asked.categories, text=j in asked.texts, hashed=hashed
+            )
             for j in chosen
         }
         wanted = [*chosen, *([] if self._target is None else [self._target])]
         batch = table.first_rows([names[j] for j in wanted])
         first = {names[j]: [] if batch is None else batch.column(names[j]).to_pylist() for j in wanted}
         columns = [(j, names[j], kinds[j], [cell for cell in first[names[j]] if cell is not None]) for j in chosen]
-        columns = self._spelled(table, schema, columns, categories | texts)
+        columns = self._spelled(table, schema, columns, asked)
         if self._name is not None:
             values = [cell for cell in first[self._name] if cell is not None and cell == cell]
             if values and all(isinstance(cell, int | float) and abs(cell) < float("inf") for cell in values):
                 self._check_label(self._name, values, columns)
             else:
                 self._check_label(self._name, values, columns, measurable=False)
-        taken = self._leave_out(columns, categories | texts | numeric, index_columns(schema.metadata))
+        taken = self._leave_out(columns, asked.all, index_columns(schema.metadata))
         for name, kind in taken:
             said, settings = self.explained(name, kind)
             written = is_string(value_type(schema.field(name).type))
@@ -192,43 +194,35 @@ class TypedSource(TableSource):
         return self._new_layout(taken, True, self._name)
 
     def _spelled(
-        self, table: Any, schema: pa.Schema, columns: list[tuple[int, str, str, list[Any]]], asked: set[int]
+        self, table: Any, schema: pa.Schema, columns: list[tuple[int, str, str, list[Any]]], asked: Asked
     ) -> list[tuple[int, str, str, list[Any]]]:
         """Return the columns with the kinds of those whose strings are numbers or dates, as they would be in a CSV."""
-        gaps, numeric = frozenset(self._number_format.gaps), {find(name, schema.names) for name in self.options.numeric}
+        gaps = frozenset(self._number_format.gaps)
         strings = {
             j: [cell for cell in first if cell.strip() not in gaps]
             for j, _, kind, first in columns
-            if kind in (WORD, CATEGORY) and j not in asked and is_string(value_type(schema.field(j).type))
+            if kind in (WORD, CATEGORY) and j not in asked.categories and is_string(value_type(schema.field(j).type))
         }
         if self._number_format.decimal is None and strings:
-            self._number_format = self._number_format._replace(decimal=cells.decimal_sign(strings.values(), ","))
-            if self._number_format.point == ",":
+            sign = cells.decimal_sign(strings.values(), ",")
+            self._number_format = self._number_format._replace(decimal=sign)
+            if sign == ",":
                 what = "linsep reads commas as decimal marks ({0} turns this off)"
                 self.note(self.files[0].name, what, ("decimal", "."))
-        found = []
+        held, found = getattr(table, "held", None), []
         for j, name, kind, first in columns:
             if strings.get(j):
-                spelled = NUMBER if j in numeric else cells.kind_of(strings[j], self._number_format)
-                held = getattr(table, "held", None)
-                if held is not None and is_numeric(spelled) and j not in numeric:
+                kind = self._written_kind(j, strings[j], asked)
+                if held is not None and is_numeric(kind) and j not in asked.numeric:
                     whole = cells.without_gaps(held.column(name).combine_chunks(), gaps)
-                    if cells.values(whole, spelled, self._number_format.point) is None:
-                        spelled = WORD  # not all of them are
-                if not is_numeric(spelled):
-                    self.check_units(name, strings[j])
-                    self._tell_of_words(name, strings[j])
-                kind = spelled if is_numeric(spelled) else TEXT if is_text(strings[j]) else kind
+                    if cells.values(whole, kind, self._number_format.point) is None:
+                        kind = WORD  # not all of them are
+                odd = self._first_odd(strings[j]) if kind == WORD else None
+                if odd is not None:
+                    self._tell_of_word(self.files[0].name, name, strings[j][odd])
                 kind = self._hash(kind)
             found.append((j, name, kind, first))
         return found
-
-    def _tell_of_words(self, name: str, first: list[str]) -> None:
-        """Tell of words that stand among many more numbers."""
-        odd = [cell for cell in first if not cells.fits(NUMBER, cell, self._number_format.point)]
-        if 0 < 2 * len(odd) < len(first):
-            why = f"because {shown(odd[0])} is not a number ({{0}} makes this an error)"
-            self.note(self.files[0].name, f"linsep reads column {name!r} as words, {why}", ("numeric", name))
 
     def _read(self, file: File) -> Iterator[Piece]:
         wanted = [name for name, _ in self._layout.columns] + ([] if self._name is None else [self._name])

@@ -32,7 +32,6 @@ from linsep.data.row_numbers import both
 from linsep.data.schema import (
     DATE,
     NUMBER,
-    TEXT,
     WORD,
     CellError,
     ColumnError,
@@ -46,7 +45,6 @@ from linsep.data.sniffing import (
     form_of,
     head,
     is_id,
-    is_text,
     is_utf16,
     more_rows,
     numbered,
@@ -144,25 +142,14 @@ class DelimitedSource(TableSource):
 
     def _decide(self, rows: list[Line], chosen: list[int]) -> Layout:
         """Decide by the first rows what each column is."""
-        options = self.options
-        texts, categories, numeric = (
-            {find(name, self._all) for name in group} for group in (options.text, options.categorical, options.numeric)
-        )
+        asked, gaps = self._asked(), self._number_format.gaps
         columns = []
-        for j, column in zip(chosen, columns_of(rows, chosen, self._number_format.gaps), strict=True):
-            name = self._all[j]
-            self._evidence[name] = column
-            kind = TEXT if j in texts else WORD if j in categories else cells.kind_of(column, self._number_format)
-            if kind == WORD and j in numeric:
-                kind = NUMBER
-            if kind == WORD and j not in categories:
-                self.check_units(name, column)
-                kind = TEXT if is_text(column) else WORD
+        for j, column in zip(chosen, columns_of(rows, chosen, gaps), strict=True):
+            self._evidence[self._all[j]] = column
+            kind = self._written_kind(j, column, asked)
             if kind == WORD and is_id(column):  # a factor of thousands of words looks like that in few rows
-                column = columns_of(
-                    more_rows(self.files[0], self._delimiter, self._header), [j], self._number_format.gaps
-                )[0]
-            columns.append((j, name, self._hash(kind), column))
+                (column,) = columns_of(more_rows(self.files[0], self._delimiter, self._header), [j], gaps)
+            columns.append((j, self._all[j], self._hash(kind), column))
         target = None if self._target is None else self._all[self._target]
         if self._target is not None:
             labels = columns_of(rows, [self._target], self._number_format.gaps)[0]
@@ -175,7 +162,7 @@ class DelimitedSource(TableSource):
                 self._check_label(str(target), found.tolist(), columns)
             else:
                 self._check_label(str(target), [cell.strip() for cell in labels], columns, measurable=False)
-        taken = self._leave_out(columns, texts | categories | numeric)
+        taken = self._leave_out(columns, asked.all)
         self._tell(rows, dict(taken))
         return self._new_layout(taken, self._header, target)
 
@@ -188,29 +175,16 @@ class DelimitedSource(TableSource):
             )
         if self.options.decimal is None and self._number_format.point == ",":
             self.note(name, "linsep reads commas as decimal marks ({0} turns this off)", ("decimal", "."))
+        categories, gaps = self._asked().categories, self._number_format.gaps
         for column, kind in kinds.items():
             said, settings = self.explained(column, kind)
             if said:
                 self.note(name, f"column {self.named(column)} holds {said}", *settings)
-            if kind == WORD and column not in self._asked():
-                self._tell_of_words(rows, column)
-
-    def _asked(self) -> set[str]:
-        """Return the names of the columns that are to be words."""
-        return {self._all[find(name, self._all)] for name in self.options.categorical}
-
-    def _tell_of_words(self, rows: list[Line], column: str) -> None:
-        """Tell of words that stand among many more numbers."""
-        j, point = self._all.index(column), self._number_format.point
-        there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in self._number_format.gaps]
-        odd = [row for row in there if not cells.fits(NUMBER, row.cells[j], point)]
-        if 0 < 2 * len(odd) < len(there):
-            self._tell_of_word(self.files[0].name, odd[0].number, column, odd[0].cells[j])
-
-    def _tell_of_word(self, name: str, line: int | str, column: str, cell: str) -> None:
-        why = f"because {shown(cell)} is not a number ({{0}} makes this an error)"
-        what = f"linsep reads column {self.named(column)} as words, {why}"
-        self.note(f"{name}:{line}", what, ("numeric", column))
+            if kind == WORD and (j := self._all.index(column)) not in categories:
+                there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in gaps]
+                odd = self._first_odd([row.cells[j] for row in there])
+                if odd is not None:
+                    self._tell_of_word(f"{name}:{there[odd].number}", column, there[odd].cells[j])
 
     def pieces(self) -> Generator[Piece]:
         """Yield the rows of all files as they are read, once the first of them have decided what the columns are."""
@@ -253,8 +227,7 @@ class DelimitedSource(TableSource):
         taken = tuple((n, self._hash(kind) if n == column else k) for n, k in self._layout.columns)
         self._arrange(replace(self._layout, columns=taken, levels=()))
         if kind == WORD:
-            where, _, line = late.where.partition(", column")[0].rpartition(":")
-            self._tell_of_word(where, line, column, late.cell)
+            self._tell_of_word(late.where.partition(", column")[0], column, late.cell)
         else:
             self._tell([], {column: kind})
         return kind

@@ -199,8 +199,11 @@ class NpzSource(Source):
 def _opened(file: File) -> Iterator[Any]:
     """Open an archive of arrays; whatever is wrong with it shows here or while it is read."""
     try:
-        with complaints(file.name), np.load(file.whole(), allow_pickle=False) as archive:
-            yield archive
+        with complaints(file.name):
+            whole = file.whole()
+            opened = open(whole, "rb") if isinstance(whole, str) else whole  # noqa: SIM115 - NumPy might not close it
+            with opened as raw, np.load(raw, allow_pickle=False) as archive:
+                yield archive
     except ReadError:
         raise
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, *_HEADER, AttributeError) as error:
@@ -230,8 +233,10 @@ def _check_archive(archive: Any, name: str, labels: bool) -> int:
             raise ReadError(name, f"{key} holds Python objects or records, which linsep does not read")
         if key == "X" and (len(shapes["X"]) != 2 or kind.kind not in "biuf"):
             raise ReadError(name, "X must be a two-dimensional array of real numbers")
-        if claimed > stored or min(shapes[key], default=0) < 0 or kind.itemsize > _LONGEST_LABEL:
+        if claimed > stored or min(shapes[key], default=0) < 0:
             raise ReadError(name, f"{key} is shorter than its header says")
+        if kind.itemsize > _LONGEST_LABEL:
+            raise ReadError(name, f"its labels take {kind.itemsize:,} bytes each, more than {_LONGEST_LABEL:,}")
         if claimed > max(_LARGE, _DENSEST * info.compress_size):
             what = (
                 f"{key} would grow from {info.compress_size:,} to {claimed:,} bytes, as only an array of nearly equal "

@@ -43,7 +43,16 @@ from linsep.data.schema import (
     kind_shown,
     listed,
 )
-from linsep.data.sniffing import could_be_labels, left_out, measurement, refusal, shown, too_many_classes, words_of
+from linsep.data.sniffing import (
+    could_be_labels,
+    is_text,
+    left_out,
+    measurement,
+    refusal,
+    shown,
+    too_many_classes,
+    words_of,
+)
 from linsep.data.source import Piece, Source
 from linsep.errors import ReadError
 from linsep.problem import Array, Floats
@@ -322,6 +331,19 @@ def choose(names: list[str], options: Options, index: Collection[str] = ()) -> t
     return target, [j for j in range(len(names)) if j != target and j not in ignored]
 
 
+class Asked(NamedTuple):
+    """The places of the columns for which the user has said what they hold."""
+
+    texts: set[int]
+    categories: set[int]
+    numeric: set[int]
+
+    @property
+    def all(self) -> set[int]:
+        """All of them."""
+        return self.texts | self.categories | self.numeric
+
+
 class TableSource(Source):
     """Rows of a table: columns become features as the layout says, and new words get new features on the way."""
 
@@ -455,15 +477,40 @@ class TableSource(Source):
         """Return the names of the columns that are to be read as texts."""
         return {self._all[find(name, self._all)] for name in self.options.text}
 
-    def check_units(self, column: str, cells_: Sequence[str]) -> None:
-        """Refuse a column of numbers with several units of one quantity: nobody has said how to convert them."""
-        units = cells.mixed_units(cells_)
-        if units:
+    def _asked(self) -> Asked:
+        """Return the places of the columns for which the user has said what they hold."""
+        options = self.options
+        groups = (options.text, options.categorical, options.numeric)
+        return Asked(*({find(name, self._all) for name in group} for group in groups))
+
+    def _written_kind(self, j: int, written: list[str], asked: Asked) -> str:
+        """Decide what a column of text holds by its first cells, missing ones left out."""
+        if j in asked.texts:
+            return TEXT
+        kind = WORD if j in asked.categories else cells.kind_of(written, self._number_format)
+        if kind != WORD or j in asked.categories:
+            return kind
+        if j in asked.numeric:
+            return NUMBER
+        units = cells.mixed_units(written)
+        if units:  # nobody has said how to convert them
+            column = self._all[j]
             what = (
                 f"mixes the units {listed(units)}: convert them to one ({{0}} reads them as words, {{1}} leaves it out)"
             )
             settings = (("categorical", column), ("ignore", column))
             raise ReadError(f"{self.files[0].name}, column {self.named(column)}", what, *settings)
+        return TEXT if is_text(written) else WORD
+
+    def _first_odd(self, written: Sequence[str]) -> int | None:
+        """Return which of the first cells of a column is the first word among many more numbers, if that is so."""
+        odd = [k for k, cell in enumerate(written) if not cells.fits(NUMBER, cell, self._number_format.point)]
+        return odd[0] if 0 < 2 * len(odd) < len(written) else None
+
+    def _tell_of_word(self, where: str, column: str, cell: str) -> None:
+        """Tell of a word that makes a column of numbers one of words."""
+        why = f"because {shown(cell)} is not a number ({{0}} makes this an error)"
+        self.note(where, f"linsep reads column {self.named(column)} as words, {why}", ("numeric", column))
 
     def named(self, column: str) -> str:
         """Return a column as messages name it: its name, or its number from 0, as options take it."""
