@@ -219,13 +219,9 @@ class Constraints:
 
     @cached_property
     def view(self) -> ScaledView:
-        """The float view of the data; ``see_all`` replaces it if a sample gave a wrong one."""
+        """The float view of the data."""
         assert self.basis is None
-        return ScaledView(self.data, self.rng, whole=False, wide=self.wide)
-
-    def see_all(self) -> None:
-        """Take the range of the columns from all rows instead of a sample."""
-        self.view = ScaledView(self.data, self.rng, whole=True, wide=self.wide)
+        return ScaledView(self.data, self.rng, self.wide)
 
     def gather(self, ids: Array) -> Floats:
         """Return inequalities as float rows of size about 1, shape (m, unknowns)."""
@@ -271,11 +267,6 @@ class Constraints:
     def wide_sparse(self) -> bool:
         """Whether rows are sparse with too many columns for working sets that are written out."""
         return self.view.wide
-
-    @property
-    def misled(self) -> bool:
-        """Whether a value was out of the range in which a sample showed its column to be."""
-        return self.view.misled
 
     def candidates(self, w: Floats) -> Iterator[Any]:
         """Yield exact unknowns near scaled weights: as floats, with a better offset, without any rounding."""
@@ -378,11 +369,6 @@ class Table(Constraints):
     @property
     def wide_sparse(self) -> bool:
         """Whether working sets are not written out."""
-        return False
-
-    @property
-    def misled(self) -> bool:
-        """Whether the float view is wrong."""
         return False
 
     def _whole(self) -> Any:

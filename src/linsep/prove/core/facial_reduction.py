@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from flint import nmod_mat
+from flint import fmpz_mat
 
 from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats
@@ -38,58 +38,35 @@ _STEPS = 200
 _DIRECTION_BITS, _MULTIPLIER_BITS = 30, 40  # of the numbers that a proof may choose freely: fewer make it shorter
 
 
-def solve(
-    constraints: Constraints,
-    *,
-    pairs: Array | None = None,
-    first: Array | None = None,
-    all_multipliers: bool = False,
-    any_contradiction: bool = False,
-) -> Outcome:
-    """Decide which inequalities can be strict.
+class Question(NamedTuple):
+    """What is asked about constraints, and what is known."""
 
-    Parameters
-    ----------
-    constraints : Constraints
-    pairs : ndarray of shape (m, 2), optional
-        Equal rows of different classes, as far as they are known.
-    first : ndarray, optional
-        Inequalities that working sets begin with.
-    all_multipliers : bool
-        Whether the rows that cancel must span all that are not strict even if some are; else the first that were found
-        to cancel suffice beside a ``g``.
-    any_contradiction : bool
-        Whether any rows that cancel will do as an answer: ``strict`` is then empty and says nothing.
-    """
-    found = solve_in_floats(
-        constraints, pairs=pairs, first=first, all_multipliers=all_multipliers, any_contradiction=any_contradiction
-    )
+    pairs: Array | None = None  # (m, 2) equal rows of different classes, as far as they are known
+    first: Array | None = None  # inequalities that working sets begin with
+    all_multipliers: bool = False  # rows that cancel must span all that are not strict even if some are
+    any_contradiction: bool = False  # any rows that cancel will do as an answer: ``strict`` then says nothing
+
+
+def solve(constraints: Constraints, **asked: Any) -> Outcome:
+    """Decide which inequalities can be strict; options are those of `Question`."""
+    question = Question(**asked)
+    found = solve_in_floats(constraints, **asked)
     if found is not None:
         return found
+    first = question.first
     if first is None and constraints.best is not None:
         first = constraints.best[1]
-    return exact_steps(constraints, first, any_contradiction)
+    return exact_steps(constraints, first, question.any_contradiction)
 
 
-def solve_in_floats(
-    constraints: Constraints,
-    *,
-    pairs: Array | None = None,
-    first: Array | None = None,
-    all_multipliers: bool = False,
-    any_contradiction: bool = False,
-) -> Outcome | None:
+def solve_in_floats(constraints: Constraints, **asked: Any) -> Outcome | None:
     """Decide as ``solve`` does, by means of floats; None where they do not suffice."""
     if not constraints.live.any() and not constraints.equal.any():
         return nothing_strict(constraints, np.empty(0, np.intp), [])
     if not constraints.has_floats:
         return None
     with np.errstate(all="ignore"):
-        found = _FloatSteps(constraints, pairs, first, all_multipliers, any_contradiction).run()
-        if found is None and constraints.misled:
-            constraints.see_all()
-            found = _FloatSteps(constraints, pairs, first, all_multipliers, any_contradiction).run()
-    return found
+        return _FloatSteps(constraints, Question(**asked)).run()
 
 
 def nothing_strict(constraints: Constraints, ids: Array, multipliers: list[Fraction]) -> Outcome:
@@ -100,22 +77,19 @@ def nothing_strict(constraints: Constraints, ids: Array, multipliers: list[Fract
 class _FloatSteps:
     """One run of facial reduction in floats."""
 
-    def __init__(
-        self, constraints: Constraints, pairs: Array | None, first: Array | None, all_: bool, any_: bool
-    ) -> None:
-        self.constraints, self.clock, self.first = constraints, constraints.clock, first
-        self.all_multipliers, self.any_contradiction = all_, any_
+    def __init__(self, constraints: Constraints, asked: Question) -> None:
+        self.constraints, self.clock, self.asked = constraints, constraints.clock, asked
         self.face = Face(constraints)
-        self.pairs = np.empty((0, 2), np.intp) if pairs is None else pairs
         self.exact: tuple[Array, list[Fraction]] | None = None  # of the first rows found to cancel
 
     def run(self) -> Outcome | None:
         """Return the outcome, None where floats do not suffice."""
         c, face = self.constraints, self.face
-        if c.equal.any() and not self._add_equations():
-            return None
-        if len(self.pairs) and c.unknowns <= NEWTON_UNKNOWNS:
-            self._add_pairs(self.pairs[~c.zero_rows[self.pairs[:, 0]]])
+        if c.equal.any():
+            equations = self._independent(c.ids[c.is_equation(c.ids)])
+            face.add(equations, np.zeros(len(equations)), equations=True)
+        if self.asked.pairs is not None and len(self.asked.pairs) and c.unknowns <= NEWTON_UNKNOWNS:
+            self._add_pairs(self.asked.pairs)
         everything = not c.equal.any() and not c.zero_rows.any()
         for _ in range(_STEPS):
             self.clock.check()
@@ -127,7 +101,7 @@ class _FloatSteps:
                 among = c.live & (np.abs(c.slacks(face.Q @ random)) > _VANISHING)
             if among is not None and not among.any():
                 return self._overlap()
-            found = oracle(c, among, face.Q, self.first)
+            found = oracle(c, among, face.Q, self.asked.first)
             if isinstance(found, Plane):
                 return self._plane(found.w, among)
             if found is None or len(found.ids) == 0:
@@ -163,7 +137,7 @@ class _FloatSteps:
         if self.exact is None:
             return None, None
         ids, multipliers = self.exact
-        if self.any_contradiction or len(ids) - 1 == c.most_rank:  # as many as span all rows
+        if self.asked.any_contradiction or len(ids) - 1 == c.most_rank:  # as many as span all rows
             return nothing_strict(c, ids, multipliers), None
         if c.unknowns > 2 * NEWTON_UNKNOWNS:
             return None, None
@@ -175,24 +149,22 @@ class _FloatSteps:
     def _plane(self, w: Floats, among: Array | None) -> Outcome | None:
         """Check a plane exactly; with the face, its multipliers."""
         c, face = self.constraints, self.face
-        strict = None
-        for g in (self.face.direction(w),) if face.steps else c.candidates(w):
-            if g is None:
-                continue
-            side = np.where(c.live, c.signs(g), 0)
-            if side.min() >= 0 and (side > 0).any():
-                strict = side > 0
-                if face.steps or np.array_equal(strict, c.live):
-                    break
-                strict = None
-        if strict is None or (face.steps and among is not None and not np.array_equal(strict, among)):
-            return None
         if not face.steps:
-            return Outcome(strict, g, np.empty(0, np.intp), [])
+            for g in c.candidates(w):
+                if g is not None and np.array_equal(np.where(c.live, c.signs(g), 0), c.live):
+                    return Outcome(c.live.copy(), g, np.empty(0, np.intp), [])
+            return None
+        g, generic = face.direction(w)
+        if g is None or among is None:
+            return None
+        side = np.where(c.live, c.signs(g), 0)
+        strict = side > 0
+        if side.min() < 0 or not strict.any() or not np.array_equal(strict, among):
+            return None
         rest = self.exact
-        if rest is None or (self.all_multipliers and len(rest[0]) < len(face.ids)):
+        if rest is None or (self.asked.all_multipliers and len(rest[0]) < len(face.ids)):
             rest = face.exact_multipliers()
-        if rest is None or (self.all_multipliers and not spanned(c, rest[0], strict, g)):
+        if rest is None or (self.asked.all_multipliers and not _spanned(c, generic, strict)):
             return None
         return Outcome(strict, g, *rest)
 
@@ -203,50 +175,35 @@ class _FloatSteps:
         rest = self.exact
         if rest is None or len(rest[0]) < len(face.ids):
             rest = face.exact_multipliers()
-        nothing = np.zeros(len(c.live), dtype=bool)
-        return None if rest is None or not spanned(c, rest[0], nothing, None) else nothing_strict(c, *rest)
+        if rest is None or not _spanned(c, face.generic(), np.zeros(len(c.live), dtype=bool)):
+            return None
+        return nothing_strict(c, *rest)
 
-    def _add_equations(self) -> bool:
-        """Put independent equations into the face: of a sample, then those that do not vanish where these do."""
-        c, face = self.constraints, self.face
-        ids = c.ids[c.is_equation(c.ids)]
-        some = np.sort(c.rng.choice(ids, min(len(ids), 2 * c.unknowns + 16), replace=False))
-        for _ in range(50):
+    def _independent(self, ids: Array) -> Array:
+        """Return independent rows that all of some depend on: of a sample, then of those that do not vanish with it."""
+        c, chosen, left, Q = self.constraints, np.empty(0, np.intp), ids, None
+        while True:
             self.clock.check()
+            most = 2 * c.unknowns + 16
+            some = left if len(left) <= most else np.sort(c.rng.choice(left, most, replace=False))
             Z = c.gather(some)
-            chosen = independent(Z if face.Q is None else Z @ face.Q)
-            if len(chosen) == 0:
-                return True
-            face.add(some[np.sort(chosen)], np.zeros(len(chosen)), equations=True)
-            assert face.Q is not None
-            if face.Q.shape[1] == 0:
-                return True
-            off = ids[np.abs(c.slacks(face.Q @ c.rng.normal(size=face.Q.shape[1]))[ids]) > _VANISHING]
-            if len(off) == 0:
-                return True
-            some = np.sort(c.rng.choice(off, min(len(off), 2 * c.unknowns), replace=False))
-        return False
+            more = independent(Z if Q is None else Z @ Q)
+            chosen = np.concatenate((chosen, some[more]))
+            if len(some) == len(left) or len(more) == 0:
+                return np.sort(chosen)
+            Q = scipy_linalg().qr(c.gather(chosen).T, mode="full", pivoting=True)[0][:, len(chosen) :]
+            if Q.shape[1]:
+                left = left[np.abs(c.slacks(Q @ c.rng.normal(size=Q.shape[1]))[left]) > _VANISHING]
+            if Q.shape[1] == 0 or len(left) == 0:
+                return np.sort(chosen)
 
     def _add_pairs(self, pairs: Array) -> None:
         """Put equal rows of different classes, each pair of which cancels, into the face: as many as span them all."""
         c, y, C = self.constraints, self.constraints.data.y, self.constraints.classes
+        pairs = pairs[~c.zero_rows[pairs[:, 0]]]
         one, other = pairs[:, 0] * C + y[pairs[:, 1]], pairs[:, 1] * C + y[pairs[:, 0]]
-        chosen, left, Q = np.empty(0, np.intp), np.arange(len(pairs)), None
-        while len(left):
-            self.clock.check()
-            few = len(left) <= 2 * c.unknowns
-            some = left if few else np.sort(c.rng.choice(left, 2 * c.unknowns, replace=False))
-            Z = c.gather(one[some])
-            chosen = np.concatenate((chosen, some[independent(Z if Q is None else Z @ Q)]))
-            if few or len(chosen) == 0:
-                break
-            Q = scipy_linalg().qr(c.gather(one[chosen]).T, mode="full", pivoting=True)[0][:, len(chosen) :]
-            if Q.shape[1] == 0:
-                break
-            v = Q @ c.rng.normal(size=Q.shape[1])
-            slack = np.concatenate([c.gather(one[left[k : k + 4096]]) @ v for k in range(0, len(left), 4096)])
-            left = left[np.abs(slack) > _VANISHING]
-        if len(chosen):
+        chosen = np.isin(one, self._independent(one))
+        if chosen.any():
             both = np.concatenate((one[chosen], other[chosen]))
             self.face.add(both, 1.0 / c.factors(both, c.gather(both)))
             self.exact = both, [Fraction(1)] * len(both)
@@ -257,6 +214,13 @@ def independent(Z: Floats) -> Array:
     _, R, order = scipy_linalg().qr(Z.T, mode="economic", pivoting=True, check_finite=False)
     rank = int(np.count_nonzero(np.abs(np.diag(R)) > 10 * _DEPENDENT))
     return np.asarray(order[:rank])
+
+
+def _spanned(constraints: Constraints, generic: Any, strict: Array) -> bool:
+    """Return whether all rows that are not strict are in a span: almost surely, by a random vector orthogonal to it."""
+    rest = constraints.live & ~strict
+    rest[constraints.ids[constraints.is_equation(constraints.ids)]] = True
+    return bool(constraints.vanish(generic)[rest].all())
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -341,35 +305,29 @@ class Face:
         A, shifts = c.rows(ids[order])
         c.clock.check(algebra.operations(A))
         start = algebra.column(rounded(wanted[order], _MULTIPLIER_BITS), np.array(shifts))
-        values = algebra.entries(algebra.null_vector(A.transpose(), start))
+        values = algebra.entries(algebra.null_vectors(A.transpose(), start))
         if any(value <= 0 for value, k in zip(values, order.tolist(), strict=True) if not free[k]):
             return None
         return ids[order], [Fraction(v) / Fraction(2) ** s for v, s in zip(values, shifts, strict=True)]
 
-    def direction(self, w: Floats) -> Any:
-        """Return exact unknowns near scaled weights on which all rows of the face vanish."""
+    def direction(self, w: Floats) -> tuple[Any, Any]:
+        """Return exact unknowns near scaled weights, and random ones, on which all rows of the face vanish."""
         start = self.constraints.exact_weights(w, _DIRECTION_BITS)
         if start is None:
-            return None
+            return None, None
+        both = zip(algebra.entries(start), self._random(), strict=True)
+        found = self._vanishing(fmpz_mat(start.nrows(), 2, [value for pair in both for value in pair])).tolist()
+        return algebra.one_column([row[0] for row in found]), algebra.one_column([row[1] for row in found])
+
+    def generic(self) -> Any:
+        """Return random exact unknowns on which all rows of the face vanish."""
+        return self._vanishing(algebra.one_column(self._random()))
+
+    def _random(self) -> list[int]:
+        numbers: list[int] = self.constraints.rng.integers(1, 2**10, self.constraints.unknowns).tolist()
+        return numbers
+
+    def _vanishing(self, start: Any) -> Any:
         A, _ = self.constraints.rows(self.ids)
         self.constraints.clock.check(algebra.operations(A))
-        return algebra.null_vector(A, start)
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Exact numbers
-
-
-def spanned(constraints: Constraints, ids: Array, strict: Array, g: Any) -> bool:
-    """Return whether all rows that are not strict are in the span of some: almost surely, by a random null vector."""
-    c = constraints
-    A, _ = c.rows(ids)
-    left = c.unknowns - nmod_mat(A, algebra.PRIME).rank()
-    if left == 0 or (left == 1 and g is not None):  # then g is the only null vector
-        return True
-    start = algebra.one_column(c.rng.integers(1, 2**10, c.unknowns).tolist())
-    c.clock.check(algebra.operations(A))
-    flat = c.vanish(algebra.null_vector(A, start))
-    rest = c.live & ~strict
-    rest[c.ids[c.is_equation(c.ids)]] = True
-    return bool(flat[rest].all())
+        return algebra.null_vectors(A, start)

@@ -3,7 +3,10 @@
 Problem: minimize ``‖Σ λ_i z_i‖`` over ``λ >= 0, Σ λ_i = 1``, where ``z_i`` are the rows of ``Z``. With two groups of
 rows the weights of each group sum to one half: the shortest line between two hulls when ``z_i = ±x_i``.
 
-The rounds are in ``corrals``.
+A *corral* is a set of affinely independent rows whose affine minimum has all weights positive. The outer loop adds the
+row that lies farthest below the plane through the point; the inner loop goes back to a corral by dropping rows. With
+``A`` the columns ``(c e_g, z)`` of the corral's rows, ``g`` the group and ``c`` near the size of a row, affine
+independence is linear independence of ``A = Q R``; a row comes in by Gram-Schmidt, twice, and goes out by rotations.
 
 After Wolfe (1976), *Finding the nearest point in a polytope*, Mathematical Programming 11; the factorization after
 Daniel, Gragg, Kaufman & Stewart (1976), Mathematics of Computation 30.
@@ -17,13 +20,15 @@ from typing import NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.parallel import hush
+from linsep.data.parallel import hush, scipy_linalg
 from linsep.problem import Array, Floats
-from linsep.prove.core.corrals import Search
 
 _ANY_PLANE = 0.7  # tolerance with which a plane that all rows are above by a good deal will do
 _ROUND = 0.3  # operations of a round for every number in the rows
 _STRETCH = 500  # rounds between two looks at the clock
+_EPS = 2.0**-52
+_STALLS = 30  # additions in a row that may fail to shorten the point before rounding is taken to be the reason
+_GOOD = 1e-9  # largest residual of a normal that needs no refinement before the last
 
 
 class Nearest(NamedTuple):
@@ -107,7 +112,7 @@ def nearest_point(
         weights = start[rows].astype(np.float64)
     rounds = 1 + (20 * (min(m, d + p) + 50) if max_iter is None else max_iter)
     with np.errstate(all="ignore"):
-        search = Search(Z, sign, np.sqrt(squares), p, c)
+        search = _Search(Z, sign, np.sqrt(squares), p, c)
         for row, weight in zip(rows.tolist(), weights.tolist(), strict=True):
             search.insert(row, weight)
         hush()
@@ -118,7 +123,7 @@ def nearest_point(
             if clock is not None:
                 clock.check()
         weights, w = np.zeros(m), search.w
-        weights[search.rows[: search.k]] = search.S[0, : search.k]
+        weights[search.rows] = search.weights
         point = weights @ Z
         if scaled:  # weights of a margin below all floats overflow
             point, w = np.ldexp(point, exponent), np.ldexp(w, -exponent)
@@ -151,3 +156,200 @@ def _first_rows(Z: Floats, squares: Floats, sign: Floats, p: int) -> tuple[Array
     i = first[(squares[first] + 2 * (Z[first] @ middle)).argmin()]  # ‖z_i + middle‖² up to a constant
     j = second[(squares[second] + 2 * (Z[second] @ Z[i])).argmin()]
     return np.array([i, j]), np.array([0.5, 0.5])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The search
+
+
+class _Search:
+    """A search for the corral that holds the nearest point: its rows, ``A = Q R``, and the plane through its point."""
+
+    def __init__(self, Z: Floats, sign: Floats, norms: Floats, p: int, c: float) -> None:
+        (m, d), self.Z, self.sign, self.norms, self.p, self.c = Z.shape, Z, sign, norms, p, c
+        self.most = min(m, d + p)  # rows of a corral
+        self.rows, self.weights = np.empty(0, np.intp), np.empty(0)
+        self.Q, self.R = np.zeros((p + d, self.most), order="F"), np.zeros((self.most, self.most), order="F")
+        self.barred = np.zeros(m, dtype=bool)  # rows that could not be added to the present corral
+        self.w, self.b, self.lowest = np.zeros(d), 0.0, 0.0  # the plane, and the lowest row
+        self.shortest, self.stalls = math.inf, 0  # the shortest point, and rounds without a shorter one
+
+    def insert(self, row: int, weight: float) -> bool:
+        """Add a row to the corral, unless it depends on those that are there."""
+        k = len(self.rows)
+        if k == self.most:
+            return False
+        q = np.concatenate((np.zeros(self.p), self.Z[row]))
+        q[0 if self.p == 1 or self.sign[row] > 0 else 1] = self.c
+        Q, r, size = self.Q[:, :k], np.zeros(k), math.sqrt(q @ q)
+        before = rest = size
+        for _ in range(2):
+            h = Q.T @ q
+            q, r = q - Q @ h, r + h
+            before, rest = rest, math.sqrt(q @ q)
+        if not (rest > 4 * _EPS * size and rest > 0.5 * before):  # what is left is rounding
+            return False
+        self.Q[:, k], self.R[:k, k], self.R[k, k] = q / rest, r, rest
+        self.rows, self.weights = np.append(self.rows, row), np.append(self.weights, weight)
+        return True
+
+    def _remove(self, out: int) -> None:
+        """Drop a row of the corral."""
+        k = len(self.rows)
+        Q, R = scipy_linalg().qr_delete(self.Q[:, :k], self.R[:k, :k], out, 1, "col", check_finite=False)
+        self.Q[:, : k - 1], self.R[: k - 1, : k - 1] = Q[:, : k - 1], R[: k - 1]
+        self.rows, self.weights = np.delete(self.rows, out), np.delete(self.weights, out)
+
+    def begin(self) -> None:
+        """Bring the weights of every group to one sum, and take the plane through the point."""
+        for s in (1.0, -1.0)[: self.p]:
+            group = self.sign[self.rows] == s
+            self.weights[group] /= self.p * self.weights[group].sum()
+        x = self._point()
+        self.w = x / (x @ x)
+
+    def round(self, tol: float) -> bool:
+        """Go on to a corral, and add the lowest row to it; return whether the search has ended."""
+        residual = self._to_corral()
+        good = residual < _GOOD  # enough to choose the next row; such a normal is refined at the end only
+        added: bool | None = None
+        for turn in range(2):
+            if turn > 0 or not good:
+                residual = self._refine()
+            if not residual < 0.5:  # the plane cannot be told from one through the origin
+                self.w, self.b, self.lowest = np.zeros_like(self.w), 0.0, -math.inf
+                return True
+            size = math.sqrt(self.w @ self.w)
+            if turn == 0:
+                self.stalls += 1
+                if 1.0 / size < self.shortest:
+                    self.shortest, self.stalls = 1.0 / size, 0
+                    self.barred[:] = False
+            added = self._add_lowest(tol + residual, 4 * _EPS * size)
+            if added is not None or not good:
+                break
+        return not added or self.stalls > _STALLS
+
+    def _add_lowest(self, slack: float, raised: float) -> bool | None:
+        """Add the lowest row below the plane that is independent; say whether there is one, None if none is below.
+
+        Heights are raised by what rounding may have taken off.
+        """
+        heights = self.Z @ self.w
+        if self.b:
+            heights += self.b * self.sign
+        self.lowest = float(heights.min())
+        heights += slack + raised * self.norms
+        heights[self.barred] = np.inf
+        added = None
+        while not added:
+            row = int(heights.argmin())
+            if not heights[row] < 1:
+                return added
+            self.barred[row], heights[row] = True, np.inf
+            added = self.insert(row, 0.0)
+        return added
+
+    def _to_corral(self) -> float:
+        """Walk to the lowest point of the affine hull; where a weight reaches zero first, drop that row, turn anew.
+
+        Returns the largest residual.
+        """
+        settled = False
+        while True:
+            self.w, self.b, r = self._leveled(self.w)
+            if settled or r is None:
+                return math.inf if r is None else float(np.abs(r).max())
+            change, turned = self._correction(self.w, r)
+            theta, out, wanted = 1.0, len(self.rows), self.weights + turned
+            for i in np.flatnonzero(wanted <= 0.0).tolist():
+                reach = -self.weights[i] / turned[i] if turned[i] < 0.0 else 0.0
+                if out == len(self.rows) or reach < theta:
+                    theta, out = reach, i
+            self.weights = np.maximum(self.weights + theta * turned, 0.0)
+            self.w = self.w + theta * change
+            settled = out == len(self.rows) or len(self.rows) <= self.p
+            if not settled:
+                self._remove(out)
+
+    def _refine(self) -> float:
+        """Find the plane through the point of the corral as well as floats can; return the largest residual."""
+        best, trial = math.inf, self._point()
+        trial /= trial @ trial
+        self.b = 0.0
+        for _ in range(6):
+            trial, b, r = self._leveled(trial)
+            worst = math.inf if r is None else float(np.abs(r).max())
+            if r is None or not worst < best:
+                break
+            self.w, self.b = trial, b
+            enough, best = worst > 0.25 * best or worst < 1e-13, worst
+            if enough:
+                break
+            change, turned = self._correction(trial, r)
+            self.weights = np.maximum(self.weights + turned, 0.0)
+            trial = trial + change
+        return best
+
+    def _leveled(self, w: Floats) -> tuple[Floats, float, Floats | None]:
+        """Scale ``w`` so that ``z·w + b s`` is 1 in the mean of each group; return it, b, and what each row lacks.
+
+        The last is None if there is no such scale.
+        """
+        heights, sign = self.Z[self.rows] @ w, self.sign[self.rows]
+        shares = self.p * self.weights * heights
+        first = float(shares[sign > 0].sum()) if self.p == 2 else float(shares.sum())
+        second = float(shares[sign < 0].sum()) if self.p == 2 else first
+        level = (first + second) / 2
+        if not level > 0.0:
+            return w, 0.0, None
+        b = (second - first) / (2 * level)
+        return w / level, b, 1.0 - heights / level - b * sign
+
+    def _correction(self, w: Floats, r: Floats) -> tuple[Floats, Floats]:
+        """Return the changes of ``w`` and of the weights that remove residuals.
+
+        With ``t = R⁻ᵀ r`` made orthogonal to the ``R⁻ᵀ 1_g``, where ``1_g`` marks the rows of group g, ``w += Q t`` and
+        ``λ/‖x‖² += R⁻¹ t`` raise every row by its residual, up to a common amount in each group, and keep the sums of
+        the weights in every group.
+        """
+        k, sign, solve = len(r), self.sign[self.rows], scipy_linalg().lapack.dtrtrs
+        T, R = np.ones((k, self.p + 1), order="F"), self.R[:k, :k]
+        T[:, -1] = r
+        if self.p == 2:
+            T[:, 0], T[:, 1] = sign > 0, sign < 0
+        T = solve(R, T, trans=1)[0]
+        t = T[:, -1]
+        for g in range(self.p):
+            for h in range(g):
+                T[:, g] -= (T[:, h] @ T[:, g]) * T[:, h]
+            T[:, g] /= math.sqrt(T[:, g] @ T[:, g])
+            t = t - (T[:, g] @ t) * T[:, g]
+        return (self.Q[:, :k] @ t)[self.p :], solve(R, t)[0] / (w @ w)
+
+    def _point(self) -> Floats:
+        """Return ``Σ λ z`` in about twice the working precision.
+
+        Near the origin the sum cancels, and a plain one would leave an error of a rounding of the rows, which lies
+        outside their span where no correction can reach it. Error-free products after Dekker (1971), sums after Knuth.
+        """
+        Z, weights = self.Z[self.rows], self.weights[:, None]
+        high = weights * Z
+        (a, b), (c, d) = _split(weights), _split(Z)
+        low = ((a * c - high) + a * d + b * c) + b * d
+        while len(high) > 1:  # in pairs
+            half = len(high) // 2
+            one, other, odd = high[:half], high[half : 2 * half], slice(2 * half, None)
+            total = one + other
+            part = total - one
+            lost = (one - (total - part)) + (other - part)
+            low = np.concatenate((low[:half] + low[half : 2 * half] + lost, low[odd]))
+            high = np.concatenate((total, high[odd]))
+        return np.asarray(high[0] + low[0])
+
+
+def _split(values: Floats) -> tuple[Floats, Floats]:
+    """Return the upper and the lower half of the digits."""
+    upper = 134217729.0 * values  # 2**27 + 1
+    upper = upper - (upper - values)
+    return upper, values - upper

@@ -68,7 +68,7 @@ def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit
         if damping <= _FIRST_DAMPING and np.abs(change).max() <= _STILL * np.abs(w).max():
             return Fit(w, heights, True)
         rise = Z @ change
-        step = _step(heights, rise, ridge * float(w @ change), ridge * float(change @ change))
+        step = best_step(heights, rise, ridge * float(w @ change), ridge * float(change @ change))
         if not 0 < step < np.inf:
             return Fit(w, heights, False)
         if step < _ROUNDING:  # no way down is left but for rounding
@@ -162,7 +162,7 @@ def _substitute(L, x):
 
 
 @compiled(error_model="numpy")
-def _step(heights, rise, slope, curvature):
+def best_step(heights, rise, slope, curvature):
     """Return where ``½ Σ max(0, 1 - h - t r)² + slope t + ½ curvature t²`` is least over t > 0.
 
     Its derivative rises, in straight pieces: Newton's method, with bisection where that leaves what is known.

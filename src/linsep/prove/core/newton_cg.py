@@ -1,12 +1,14 @@
-"""Finds the plane of largest margin in very many sparse columns, or rows that about cancel, by conjugate gradients.
+"""Newton's method where no Hessian of all unknowns fits: its systems are solved by conjugate gradients.
 
-Problem: minimize ``½‖w‖²`` subject to ``z_i·v >= 1``, where ``v`` is ``w`` followed by coordinates that are free. Each
-outer step minimizes ``½‖w‖² + Σ max(0, λ_i + C (1 - z_i·v))²/2C`` over v and sets ``λ_i`` to what stands in brackets.
-The function is smooth and piecewise quadratic; its Newton systems involve only rows of the active set, and are solved
-by conjugate gradients, so that rows are only ever multiplied by vectors.
+Rows are only ever multiplied by vectors. They belong to two or more classes, and are dense or sparse; the system of
+dense rows is preconditioned by the blocks of single classes, that of sparse ones by its diagonal.
 
-After Rockafellar (1976), *Augmented Lagrangians and applications of the proximal point algorithm*, Mathematics of
-Operations Research 1, and Keerthi & DeCoste (2005), *A modified finite Newton method*, JMLR 6.
+- ``least_slacks`` minimizes ``Σ max(0, 1 - h)²`` over the heights ``h`` of all inequalities: 0 if weights separate the
+  classes; else the slacks cancel at the minimum.
+- ``widest`` minimizes ``½‖w‖²`` subject to heights of at least 1: the plane of largest margin.
+
+After Keerthi & DeCoste (2005), *A modified finite Newton method*, JMLR 6; Levenberg (1944); and Rockafellar (1976),
+*Augmented Lagrangians and applications of the proximal point algorithm*, Mathematics of Operations Research 1.
 """
 
 from __future__ import annotations
@@ -18,13 +20,178 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.problem import Floats
+from linsep.data.parallel import in_parallel, scipy_linalg
+from linsep.problem import Array, Floats
+from linsep.prove.core import newton
 
-_OUTER, _NEWTON, _GRADIENTS = 100, 60, 1000  # largest numbers of steps of each kind
-_LIKELY = 300  # visits to all rows in a search, about
-_FIRM, _FINE = 1e6, 1e-6  # penalty in rows' sizes with which slacks cancel up to about 1e-8 of them, and the accuracy
-_STEEP = 1e14  # penalty, in rows' sizes, at which Newton's systems say nothing any more
+_STEPS, _GRADIENTS = 100, 1000  # of Newton, and of conjugate gradients in each
+_ACCURACY = 0.1  # by how much conjugate gradients bring the error down
+_DAMPING, _LEAST_DAMPING = 0.1, 1e-6  # in mean squares of the rows
+_KEPT = 3  # steps of before that a step may be combined with
+_ENOUGH = 0.3  # height above which all rows are well above a plane
+_SLOW, _STEPS_TO_JUDGE = 0.9, 4  # what is left of the sum after so many steps where it will not come down to 0
+_FINE = 1e-7  # slacks that would move by no more are at the minimum
+_OUTER, _STEEP = 100, 1e14  # steps of the multipliers; penalty, in rows' sizes, at which systems say nothing any more
+_CELLS = 1 << 25  # of dense rows, of the blocks of all classes, and of inequalities by directions: each at most
+_LIKELY = 35  # times the normal equations of all rows: what a search with success takes
 _NOTHING = 1e-9  # a point of the hull this near to the origin, in rows' sizes, cannot be told from it
+
+Product = Callable[[Floats], Floats]
+
+
+class Inequalities:
+    """Rows of some classes, each of size about 1: ``(w_y - w_r)·z`` for every rival r; of two classes ``±w·z``."""
+
+    def __init__(self, rows: Any, y: Array, classes: int) -> None:
+        self.rows, self.y, self.classes = rows, y, classes
+        self.blocks = 1 if classes == 2 else classes
+        others = np.arange(classes) != y[:, None]
+        self.ids = np.flatnonzero(others)  # a row times the classes, and a rival
+        self.shape = len(self.ids), self.blocks * rows.shape[1]
+        self.cells = rows.size
+        self.squares = None if isinstance(rows, np.ndarray) else rows.multiply(rows).tocsr()
+
+    def heights(self, v: Floats) -> Floats:
+        """Return the height of every inequality."""
+        S = self._scores(self.rows, v)
+        if self.blocks == 1:
+            return np.where(self.y == 1, S[:, 0], -S[:, 0]).astype(np.float64)
+        return np.asarray((_own(S, self.y) - S).ravel()[self.ids], dtype=np.float64)
+
+    def _scores(self, rows: Any, v: Floats) -> Floats:
+        return np.asarray(rows @ v.reshape(self.blocks, -1).T.astype(rows.dtype))
+
+    def system(self, slack: Floats, damping: float) -> tuple[Floats, Product, Product]:
+        """Return ``Σ s_i z_i``, the damped matrix ``Σ z_i z_i'`` over positive slacks, and a preconditioner of it."""
+        pull = np.zeros((len(self.y), self.classes))
+        pull.ravel()[self.ids] = slack
+        some = np.flatnonzero(pull.any(axis=1))
+        Z, y, pull = self.rows[some], self.y[some], pull[some].astype(self.rows.dtype)
+        active = (pull > 0).astype(Z.dtype)
+        ridge = damping * max(1.0, float(active.sum())) / self.shape[1]
+        if self.blocks == 1:
+            pull, counts = (pull.sum(axis=1) * np.where(y == 1, 1, -1))[:, None], np.ones((len(y), 1), Z.dtype)
+        else:
+            line = np.arange(len(y))
+            pull, counts = -pull, active.copy()
+            pull[line, y], counts[line, y] = -pull.sum(axis=1), active.sum(axis=1)
+        turned = Z.T if self.squares is None else Z.T.tocsr()
+
+        def curvature(p: Floats) -> Floats:
+            S = self._scores(Z, p)
+            if self.blocks > 1:
+                S = active * (S - _own(S, y))
+                S[np.arange(len(y)), y] -= S.sum(axis=1)
+            return np.asarray((turned @ S).T.ravel() + ridge * p)
+
+        if self.squares is None:
+            eased = self._by_blocks(Z, counts, ridge)
+        else:
+            diagonal = ridge + np.asarray(self.squares[some].T @ counts).T.ravel()
+            eased = lambda r: r / diagonal  # noqa: E731
+        return np.asarray(turned @ pull).T.ravel().astype(np.float64), curvature, eased
+
+    def _by_blocks(self, Z: Floats, counts: Floats, ridge: float) -> Product:
+        """Return the solution of the systems of single classes; of the same one for all where all rows are active."""
+        if counts.all():
+            counts = counts[:, :1].mean() * np.ones((len(Z), 1), Z.dtype)
+        factors = [np.empty(0)] * counts.shape[1]
+
+        def work(start: int, stop: int) -> None:
+            for c in range(start, stop):
+                which = np.flatnonzero(counts[:, c])
+                part = Z[which] * np.sqrt(counts[which, c])[:, None]
+                H = part.T @ part
+                H.flat[:: len(H) + 1] += ridge
+                factors[c] = scipy_linalg().cholesky(H, lower=True, overwrite_a=True, check_finite=False)
+
+        in_parallel(work, len(factors), Z.shape[1] ** 2)
+        factors *= self.blocks // len(factors)
+
+        def eased(r: Floats) -> Floats:
+            parts = zip(factors, r.reshape(self.blocks, -1), strict=True)
+            return np.concatenate([scipy_linalg().cho_solve((L, True), v, check_finite=False) for L, v in parts])
+
+        return eased
+
+
+def fits(n: int, classes: int, block: int) -> bool:
+    """Return whether dense rows of several classes, and what is computed from them, are not too large."""
+    return classes > 2 and max(n * block, classes * block**2, n * classes * (_KEPT + 2)) <= _CELLS
+
+
+def likely_work(rows: int, block: int) -> float:
+    """Return about how long a search in dense rows takes that finds weights."""
+    return _LIKELY * newton.PRODUCT * rows * block**2
+
+
+def _own(S: Floats, y: Array) -> Floats:
+    """Return the score of every row's own class, as a column."""
+    return S[np.arange(len(S)), y][:, None]
+
+
+def least_slacks(rows: Inequalities, clock: Clock, *, patient: bool) -> tuple[Floats, Floats]:
+    """Return weights and heights at the least squared slacks, or as soon as all rows are well above.
+
+    Where the sum will not come down to 0 the search ends, unless it is ``patient``. Each step goes to the minimum over
+    its direction, the weights themselves, whose scale is free, and the last few steps.
+    """
+    v, h, damping = np.zeros(rows.shape[1]), np.zeros(rows.shape[0]), _DAMPING
+    last, sums = list[tuple[Floats, Floats]](), list[float]()
+    for _ in range(_STEPS):
+        clock.check(4 * rows.cells)
+        slack = np.maximum(1 - h, 0)
+        sums.append(float(slack @ slack))
+        slow = len(sums) > _STEPS_TO_JUDGE and sums[-1] > _SLOW * sums[-1 - _STEPS_TO_JUDGE]
+        if h.min() > _ENOUGH or (slow and not patient):
+            break
+        pull, curvature, eased = rows.system(slack, damping)
+        if _inner(pull, eased(pull)) <= _FINE**2:
+            break
+        p = _conjugate_gradients(curvature, eased, pull, _ACCURACY, lambda: clock.check(2 * rows.cells))
+        steps = [(p, rows.heights(p)), *([(v, h)] if h.any() else []), *last]
+        sizes = np.array([np.linalg.norm(heights) for _, heights in steps])
+        steps, sizes = [step for step, size in zip(steps, sizes, strict=True) if size > 0], sizes[sizes > 0]
+        start = np.zeros(len(steps))
+        if h.any():
+            start[1] = sizes[1]
+        B = np.column_stack([heights for _, heights in steps]) / sizes
+        moved = newton.fit(B, start, enough=2.0, steps=30, clock=clock).w - start
+        change = np.sum([a * w for a, (w, _) in zip(moved / sizes, steps, strict=True)], axis=0), B @ moved
+        v, h, last = v + change[0], h + change[1], [*last, change][-_KEPT:]
+        share = float(moved[0] / sizes[0])
+        damping = 3 * damping if share < 0.2 else max(damping / 3, _LEAST_DAMPING) if share > 0.8 else damping
+    return v, h
+
+
+def _inner(a: Floats, b: Floats) -> float:
+    """Return the inner product; BLAS would start threads for it, which costs more than the sum where others compute."""
+    return float((a * b).sum())
+
+
+def _conjugate_gradients(
+    curvature: Product, eased: Product, r: Floats, accuracy: float, check: Callable[[], None]
+) -> Floats:
+    """Return about the solution of ``curvature(p) = r`` by preconditioned conjugate gradients."""
+    p, s = np.zeros(len(r)), eased(r)
+    direction, rho = s, _inner(r, s)
+    goal = accuracy**2 * rho
+    for _ in range(_GRADIENTS):
+        check()
+        image = curvature(direction)
+        length = rho / _inner(direction, image)
+        p = p + length * direction
+        r = r - length * image
+        s = eased(r)
+        rho, before = _inner(r, s), rho
+        if not rho > goal:
+            break
+        direction = s + (rho / before) * direction
+    return p
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The largest margin
 
 
 class Plane(NamedTuple):
@@ -38,7 +205,9 @@ class Plane(NamedTuple):
 def widest(Z: Any, free: int, clock: Clock, *, start: Plane | None = None, tol: float = 1e-8) -> Plane:
     """Find the shortest ``w`` with ``z·v >= 1 - tol`` for every row of a sparse matrix; the last of v may be free.
 
-    ``start`` is the plane of an earlier call, to whose rows some have since been appended.
+    Each outer step minimizes ``½‖w‖² + Σ max(0, λ_i + C (1 - z_i·v))²/2C`` over v, which is w followed by the free
+    coordinates, and sets ``λ_i`` to what stands in brackets. ``start`` is the plane of an earlier call, to whose rows
+    some have since been appended.
     """
     m, D = Z.shape
     Z2 = Z.multiply(Z).tocsr()
@@ -53,7 +222,7 @@ def widest(Z: Any, free: int, clock: Clock, *, start: Plane | None = None, tol: 
     before, accuracy = 1.0, 0.03
     for _ in range(_OUTER):
         clock.check()
-        _minimize((Z, Z2, counted, multipliers, C), v, h, max(tol, accuracy * before), clock)
+        v, h = _minimized(Z, Z2, counted / C, multipliers / C, v, h, max(tol, accuracy * before), clock)
         renewed = np.maximum(0.0, multipliers + C * (1.0 - h))
         worst = float(np.abs(renewed - multipliers).max()) / C  # by how much a row with a multiplier is off its plane
         multipliers = renewed
@@ -69,105 +238,31 @@ def widest(Z: Any, free: int, clock: Clock, *, start: Plane | None = None, tol: 
     return Plane(v, multipliers, C)
 
 
-def likely_work(cells: int) -> float:
-    """Return about how much work ``least_slacks`` takes on rows with this number of cells."""
-    return _LIKELY * cells
-
-
-def least_slacks(Z: Any, clock: Clock) -> Plane:
-    """Minimize the squared slacks of all rows, with a touch of ``‖v‖²``: the multipliers are the slacks.
-
-    Where rows contradict each other the slacks about cancel: ``‖Σ s_i z_i‖`` is ``‖v‖`` over the penalty.
-    """
-    m, D = Z.shape
-    Z2 = Z.multiply(Z).tocsr()
-    penalty = _FIRM / (float(Z2.sum()) / m or 1.0)
-    v, h = np.zeros(D), np.zeros(m)
-    _minimize((Z, Z2, np.ones(D), np.zeros(m), penalty), v, h, _FINE, clock)
-    return Plane(v, np.maximum(0.0, 1.0 - h), penalty)
-
-
-def _minimize(problem: tuple[Any, Any, Floats, Floats, float], v: Floats, h: Floats, tol: float, clock: Clock) -> None:
-    """Minimize the augmented Lagrangian over ``v`` by Newton's method, in place together with ``h = Z v``."""
-    Z, Z2, counted, multipliers, C = problem
-    for _ in range(_NEWTON):
+def _minimized(
+    Z: Any, Z2: Any, ridge: Floats, shift: Floats, v: Floats, h: Floats, tol: float, clock: Clock
+) -> tuple[Floats, Floats]:
+    """Return ``v`` and ``h = Z v`` where ``½ Σ ridge v² + ½ Σ max(0, 1 + shift - h)²`` is least."""
+    for _ in range(_STEPS):
         clock.check(4 * Z.nnz)
-        pull = np.maximum(0.0, multipliers + C * (1.0 - h))
-        gradient = counted * v - Z.T @ pull
-        active = np.flatnonzero(pull)
-        diagonal = counted + C * (Z2.T @ (pull > 0).astype(np.float64))
+        slack = np.maximum(0.0, 1.0 + shift - h)
+        gradient = ridge * v - Z.T @ slack
+        diagonal = ridge + Z2.T @ (slack > 0).astype(np.float64)
         diagonal[diagonal == 0.0] = 1.0
-        length = math.sqrt(_inner(gradient, gradient / diagonal))
-        if length <= 0.1 * tol * math.sqrt(C):  # no row would move by more than a tenth of the tolerance
+        if math.sqrt(_inner(gradient, gradient / diagonal)) <= 0.1 * tol:  # no row would move by more than a tenth
             break
-        A = Z[active]
-        p = _gradients((A, counted, C), diagonal, -gradient, 0.05, clock)
+        p = _direction(Z[np.flatnonzero(slack)], ridge, diagonal, -gradient, clock)
         q = Z @ p
-        t = _step(counted, multipliers, C, v, h, p, q)
-        if t == 0.0:
+        t = newton.best_step(h - shift, q, _inner(ridge * v, p), _inner(ridge * p, p))
+        if not 0 < t < math.inf:
             break
-        v += t * p
-        h += t * q
+        v, h = v + t * p, h + t * q
+    return v, h
 
 
-def _inner(a: Floats, b: Floats) -> float:
-    """Return the inner product; BLAS would start threads for it, which costs more than the sum where others compute."""
-    return float((a * b).sum())
+def _direction(A: Any, ridge: Floats, diagonal: Floats, r: Floats, clock: Clock) -> Floats:
+    """Return about the solution of ``(ridge + A'A) p = r``."""
 
+    def curvature(p: Floats) -> Floats:
+        return np.asarray(ridge * p + A.T @ (A @ p))
 
-def _gradients(matrix: tuple[Any, Floats, float], diagonal: Floats, r: Floats, accuracy: float, clock: Clock) -> Floats:
-    """Solve ``(D + C AᵀA) p = r`` by conjugate gradients with its diagonal as preconditioner."""
-    A, counted, C = matrix
-    p = np.zeros(len(r))
-    s = r / diagonal
-    direction = s.copy()
-    rho = _inner(r, s)
-    goal = accuracy**2 * rho
-    for _ in range(_GRADIENTS):
-        if rho <= goal or rho == 0.0:
-            break
-        clock.check(2 * A.nnz)
-        image = counted * direction + C * (A.T @ (A @ direction))
-        length = rho / _inner(direction, image)
-        p += length * direction
-        r = r - length * image
-        s = r / diagonal
-        rho, last = _inner(r, s), rho
-        direction = s + (rho / last) * direction
-    return p
-
-
-def _step(counted: Floats, multipliers: Floats, C: float, v: Floats, h: Floats, p: Floats, q: Floats) -> float:
-    """Minimize exactly along a direction: the slope is increasing and piecewise linear in t."""
-    along, curve = _inner(counted * v, p), _inner(counted * p, p)
-
-    def slope(t: float) -> float:
-        return along + t * curve - _inner(np.maximum(0.0, multipliers + C * (1.0 - h - t * q)), q)
-
-    return _root(slope)
-
-
-def _root(slope: Callable[[float], float]) -> float:
-    """Return where an increasing function that is negative at 0 crosses zero, by doubling and regula falsi."""
-    low, high = 0.0, 1.0
-    at_low, at_high = slope(0.0), slope(1.0)
-    if at_low >= 0.0:
-        return 0.0
-    if abs(at_high) <= 1e-3 * -at_low:
-        return 1.0
-    while at_high < 0.0:
-        low, at_low, high = high, at_high, 2 * high
-        if high > 1e12:
-            return low
-        at_high = slope(high)
-    scale = abs(slope(0.0))
-    for _ in range(60):
-        t = (low * at_high - high * at_low) / (at_high - at_low)
-        value = slope(t)
-        if abs(value) <= 1e-6 * scale:
-            return t
-        if value < 0.0:
-            low, at_low, at_high = t, value, at_high / 2  # the Illinois rule keeps both ends moving
-        else:
-            high, at_high, at_low = t, value, at_low / 2
-    return low
+    return _conjugate_gradients(curvature, lambda r: r / diagonal, r, 0.05, lambda: clock.check(2 * A.nnz))

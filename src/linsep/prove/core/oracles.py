@@ -5,8 +5,7 @@ of the scaled unknowns (None: all of them); it returns a Plane, a Cancel, or Non
 ``oracle`` picks:
 
 - least squares, where rows are not more than the unknowns of a class;
-- coordinate descent on the dual, for sparse rows of very many columns (no Hessian fits);
-- Newton's method with one block a class, for several classes and many unknowns;
+- Newton's method by conjugate gradients, for sparse rows of very many columns, and several classes of many unknowns;
 - Newton's method on squared slacks of a working set that grows by the lowest rows: nearly everything;
 - Wolfe's nearest point on a small working set, where that does not end: slower, but for any condition.
 """
@@ -18,16 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linsep.clock import OutOfTime
-from linsep.data.arrays import to_floats, to_scipy
+from linsep.data.arrays import to_floats
 from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats
-from linsep.prove.core import newton, newton_cg
-from linsep.prove.core.block_newton import block_newton
+from linsep.prove.core import newton
 from linsep.prove.core.constraints import Constraints
-from linsep.prove.core.coordinate_descent import contradiction
 from linsep.prove.core.nearest_point import nearest_plane
+from linsep.prove.core.newton_cg import Inequalities, fits, least_slacks
 from linsep.prove.core.scaled_view import lowest
+from linsep.prove.core.wide_rows import contradiction, scaled_rows
 
 NEWTON_UNKNOWNS = 3000  # beyond that no Hessian is written out
 SEVERAL_UNKNOWNS = 100  # of several classes, from which on blocks of single classes are much smaller than the whole
@@ -37,6 +35,8 @@ _CELLS = 1 << 25  # of the rows of a working set, at most
 _SETS, _STEPS = 14, 100  # working sets, and Newton's steps on each
 _DEEP = 8.0  # a row so far on the wrong side makes a contradiction likely, for which 6 rows per unknown suffice
 _FAR_ABOVE = 3.0  # rows of a working set whose height is this many times that of the goal only cost time
+_VISITS = 100  # of all sparse rows in a search, about: what would end without a result is not begun
+_SHORT_FLOATS = 1 << 22  # cells of dense rows from which on they are floats of 32 bits
 _ANY_RANK_CELLS = 1 << 22
 _LEAST_SQUARES_CELLS = 1 << 25  # 5,800 rows of as many columns: less than ten times the time of an LU factorization
 
@@ -61,27 +61,29 @@ def oracle(
     c = constraints
     k = c.unknowns if Q is None else Q.shape[1]
     whole = Q is None and among is None
-    if whole and c.n <= c.block:
+    if whole and c.n <= c.block and not c.wide_sparse:
         plane = least_squares(c)
         if plane is not None:
             return plane
-    if whole and c.wide_sparse and c.classes == 2:
-        found = wide_rows(c)
-        if found is not None or k > NEWTON_UNKNOWNS:
+    if whole and (c.wide_sparse or (c.classes > 2 and k > SEVERAL_UNKNOWNS)):
+        found = truncated_newton(c)
+        if found is not None:
             return found
-    if whole and c.classes > 2 and k > SEVERAL_UNKNOWNS:
-        blocks = block_newton(c)
-        if blocks is not None:
-            return Plane(blocks)
     if k > NEWTON_UNKNOWNS:
         return None
     return working_set_newton(c, among, Q, first)
 
 
+def few_rows(constraints: Constraints) -> Plane | None:
+    """Return a plane for fewer rows than columns, which most often exists."""
+    found = truncated_newton(constraints) if constraints.wide_sparse else least_squares(constraints)
+    return found if isinstance(found, Plane) else None
+
+
 def least_squares(constraints: Constraints) -> Plane | None:
     """Ask of few rows that their own class scores 1 and every other 0, which most often is possible."""
     c, data, view = constraints, constraints.data, constraints.view
-    if c.n * c.block > _LEAST_SQUARES_CELLS or c.wide_sparse:
+    if c.n * c.block > _LEAST_SQUARES_CELLS:
         return None
     c.clock.check()
     X = to_floats(data.rows, np.arange(c.n), data.n_features) * view.unit - view.center
@@ -109,37 +111,67 @@ def _by_gram_matrix(X: Floats, goal: Floats, rcond: None) -> tuple[Floats]:  # n
     return (W + X.T @ linalg.cho_solve(factor, goal - X @ W, check_finite=False),)
 
 
-_ROWS_TO_CONTRADICT = (20, 50, 100, 200, 400, 800)  # that pull most
+def truncated_newton(constraints: Constraints) -> Plane | Cancel | None:
+    """Newton's method by conjugate gradients on all rows; of sparse rows, a contradiction among those that pull most.
 
-
-def wide_rows(constraints: Constraints) -> Plane | Cancel | None:
-    """Newton's method in very many sparse columns, with a look for a contradiction among the rows that pull most.
-
-    Where that finds none, the rows that about cancel are noted: they bound the margins of all planes.
+    Where that finds none, the rows of two classes that about cancel are noted: they bound the margins of all planes.
     """
-    import scipy.sparse as sp
+    c, data, clock = constraints, constraints.data, constraints.clock
+    if c.wide_sparse:
+        clock.check(_VISITS * data.rows.data.size)
+        Z, sizes = scaled_rows(c.view)
+        weights = lambda v: v  # noqa: E731
+    elif fits(c.n, c.classes, c.block):
+        clock.check()
+        Z, sizes, weights = _standardized(c)
+    else:
+        return None
+    if not np.isfinite(Z.data).all():
+        return None
+    rows = Inequalities(Z, data.y, c.classes)
+    v, h = least_slacks(rows, clock, patient=c.classes == 2)
+    W = v.reshape(-1, c.block)
+    w = weights(W if c.classes == 2 else W[1:] - W[0]).ravel()
+    if h.min() > 0 and c.view.sweep(w)[0].min() > 0:
+        return Plane(w)
+    below = np.flatnonzero(h < 1)
+    ids, slack = rows.ids[below], 1 - h[below]
+    if w.any():
+        c.best = w, ids, slack
+    if c.classes > 2:
+        return None
+    c.cancel = ids, slack / sizes[below]
+    some = contradiction(c.view, ids, slack, clock)
+    return None if some is None else Cancel(*some)
 
-    data, view, clock = constraints.data, constraints.view, constraints.clock
-    if not clock.allows(newton_cg.likely_work(data.rows.data.size)):  # what would end without a result is not begun
-        raise OutOfTime
-    clock.check()
-    Z = to_scipy(data.rows, data.n_features).multiply(view.unit)
-    if data.offset:
-        Z = sp.hstack((Z, np.full((constraints.n, 1), view.constant)))
-    Z = Z.tocsr().multiply(np.where(data.y == 1, 1.0, -1.0)[:, None]).tocsr()
-    found = newton_cg.least_slacks(Z, clock)
-    if (Z @ found.v).min() > 0:
-        return Plane(found.v)
-    slack, pairs = found.multipliers, np.arange(constraints.n) * 2 + 1 - data.y
-    rows = np.flatnonzero(slack)
-    constraints.cancel = pairs[rows], slack[rows]
-    if found.v.any():
-        constraints.best = (found.v, *constraints.cancel)
-    for most in _ROWS_TO_CONTRADICT:
-        some = contradiction(view, slack, most, clock)
-        if some is not None:
-            return Cancel(*some)
-    return None
+
+def _standardized(constraints: Constraints) -> tuple[Floats, Floats, Callable[[Floats], Floats]]:
+    """Return dense rows of size 1, their sizes, and how weights of these become weights of the view.
+
+    All rows show the mean and spread of each column: one of few values that are not zero counts, too.
+    """
+    data, view = constraints.data, constraints.view
+    n, d = constraints.n, data.n_features
+    X = to_floats(data.rows, np.arange(n), d) * view.unit - view.center
+    middle = X.mean(axis=0) if data.offset else np.zeros(d)
+    X -= middle
+    spread = np.sqrt(np.einsum("ij,ij->j", X, X) / n)
+    spread[spread == 0] = 1.0
+    X /= spread
+    constant = float(np.median(np.linalg.norm(X, axis=1))) or 1.0
+    X = np.column_stack((X, np.full(n, constant))) if data.offset else X
+    sizes = np.linalg.norm(X, axis=1)
+    sizes[sizes == 0] = 1.0
+    X /= sizes[:, None]
+
+    def weights(W: Floats) -> Floats:
+        V = W.copy()
+        V[:, :d] /= spread
+        if data.offset:
+            V[:, d] = (V[:, d] * constant - V[:, :d] @ middle) / view.constant
+        return V
+
+    return X.astype(np.float32 if X.size > _SHORT_FLOATS else np.float64), sizes, weights
 
 
 def _gatherer(constraints: Constraints, Q: Floats | None) -> Callable[[Array], Floats]:

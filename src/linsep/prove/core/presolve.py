@@ -18,9 +18,7 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.compiling import compiled
-from linsep.data.arrays import to_floats
 from linsep.data.cache import renumbered, some_columns, some_rows
-from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.fast_check import holds
 from linsep.prove.claims import Data, Refutation, Separator, Verdict
@@ -334,28 +332,6 @@ def _ranges(data: Data) -> tuple[Floats, Floats]:
 
 # ---------------------------------------------------------------------------------------------------------------
 # Narrowing
-
-
-NARROW_CELLS = 1 << 25
-
-
-@np.errstate(all="ignore")
-def narrow_columns(data: Data) -> Array | None:
-    """Return columns that all others depend on as far as floats tell; None if there are too many cells to look."""
-    n = len(data.y)
-    if n * data.n_features > NARROW_CELLS:
-        return None
-    X = to_floats(data.rows, np.arange(n), data.n_features)
-    top = np.abs(X).max(axis=0, initial=0.0)
-    X = X / np.where(top > 0, top, 1)
-    if not np.isfinite(X).all():
-        return None
-    if data.offset:
-        X = X - X.mean(axis=0)
-    R, order = scipy_linalg().qr(X, mode="r", pivoting=True, check_finite=False)
-    size = np.abs(np.diag(R))
-    rank = int(np.count_nonzero(size > 1e-11 * size.max(initial=0)))
-    return np.sort(order[:rank])
 
 
 def narrowed(data: Data, columns: Array) -> Data:

@@ -44,19 +44,17 @@ def in_chunks(rows: Rows, n: int, width: int, work: Callable[[Any, int, int], No
 class ScaledView:
     """A float view of the data: ``z = (x unit - center, constant)`` per row, then differences of classes.
 
-    Of many dense rows a sample shows the range of the columns, unless the ``whole`` is to be looked at. Raises
-    FloatingPointError when it comes upon a value that is not finite. Sparse rows of more than ``wide`` columns get
-    other scales.
+    Of many dense rows a sample shows the center and spread of the columns. Raises FloatingPointError if a value is not
+    finite. Sparse rows of more than ``wide`` columns get other scales.
     """
 
-    def __init__(self, data: Data, rng: np.random.Generator, *, whole: bool = True, wide: int = WIDE) -> None:
+    def __init__(self, data: Data, rng: np.random.Generator, wide: int = WIDE) -> None:
         self.data = data
         # found by trial on text: rare columns then count for half as much, and the offset for little
         self.wide = isinstance(data.rows, Sparse) and data.n_features > wide
         n = len(data.y)
-        self.seen = whole or isinstance(data.rows, Sparse) or n <= 4 * _SAMPLE  # whether all values are known
+        exponents = np.frexp(self._largest())[1].astype(np.int64)
         if isinstance(data.rows, Sparse):  # centered columns would be dense
-            exponents = np.frexp(self._largest())[1].astype(np.int64)
             center = np.zeros(data.n_features)
             squares = np.zeros(data.n_features)
             _column_squares(data.rows.data, data.rows.indices, np.ldexp(1.0, -exponents), squares)
@@ -64,7 +62,6 @@ class ScaledView:
         else:
             sample = np.sort(rng.choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
             x = to_floats(data.rows, sample, data.n_features)
-            exponents = np.frexp(self._largest() if self.seen else _finite(np.abs(x).max(axis=0)))[1].astype(np.int64)
             half = -exponents // 2  # of the power of two, which itself may be out of range
             x = x * np.ldexp(1.0, half) * np.ldexp(1.0, -exponents - half)
             center = x.mean(axis=0) if data.offset else np.zeros(data.n_features)
@@ -88,7 +85,6 @@ class ScaledView:
         self.high = 1.25 * math.hypot(typical, self.constant)  # most rows are shorter
         self.block = data.n_features + data.offset
         self.dimension = (data.classes - 1) * self.block
-        self.misled = False  # whether a value was out of the range in which the sample showed its column to be
         near = np.abs(self.center).max(initial=0.0) < _NEAR and np.abs(self.shift).max(initial=0) < _ORDINARY
         self.plain = isinstance(data.rows, Sparse) or bool(near)  # whether units and center can go into the weights
 
@@ -97,35 +93,22 @@ class ScaledView:
         """At least the size of any row."""
         return math.hypot(*self._largest().tolist())
 
-    def look(self) -> None:
-        """See to it that all values are known to be finite."""
-        if not self.seen:
-            self._largest()
-            self.seen = True
-
     def _largest(self) -> Floats:
         """Return the largest absolute value of every column."""
-        data = self.data
-        largest = np.zeros(data.n_features)
+        data, tops, flaws = self.data, list[Floats](), list[float]()
+
+        def work(part: Any, _start: int, _stop: int) -> None:
+            tops.append(np.zeros(data.n_features))
+            loop: Any = _dense_tops if isinstance(part, Dense) else _sparse_tops
+            flaws.append(loop(*part[:2], tops[-1]))
+
         if isinstance(data.rows, Sparse):
-            flaw = _column_tops(data.rows.data, data.rows.indices, largest)
-            return _finite(largest + flaw)
-        tops: list[Array] = []
-
-        def work(part: Dense, _start: int, _stop: int) -> None:
-            x = part.data
-            if x.dtype.kind == "f":  # the bits of a float, but for its sign, are a number that grows with it
-                bits = np.dtype(f"i{x.dtype.itemsize}")
-                tops.append(np.zeros(data.n_features, dtype=bits))
-                _top_bits(x.view(bits), np.iinfo(bits).max, tops[-1])
-            else:
-                tops.append(np.zeros(data.n_features))
-                _tops(x, tops[-1])
-
-        in_chunks(data.rows, len(data.y), data.n_features, work)
-        top = np.max(tops, axis=0)
-        largest[:] = top if top.dtype.kind == "f" else top.view(data.rows.data.dtype)
-        return _finite(largest)
+            work(data.rows, 0, len(data.y))
+        else:
+            in_chunks(data.rows, len(data.y), data.n_features, work)
+        if any(flaws):
+            raise FloatingPointError("a value is not finite")
+        return np.asarray(np.max(tops, axis=0))
 
     def row_sizes(self) -> Floats:
         """Return the size of every row, as this view shows it."""
@@ -192,9 +175,6 @@ class ScaledView:
             _sweep_dense(x, data.y[here], W, b, view, scores[here], rivals[here])
 
         in_chunks(data.rows, len(data.y), data.n_features * len(W), work)
-        if not self.seen:  # any value that is not finite, or far from the sample, leads to such a score
-            self.seen = bool(np.isfinite(scores).all())
-            self.misled = not self.seen
         return scores, rivals if data.classes > 2 else 1 - data.y
 
     def raw(self, w: Floats) -> tuple[Floats, list[Fraction]]:
@@ -221,12 +201,6 @@ class ScaledView:
         rows = w.reshape(self.data.classes - 1, self.block)[:, : self.data.n_features].tolist()
         table = np.array([[Fraction(v) * u for v, u in zip(row, unit, strict=True)] for row in rows], dtype=object)
         return in_classes(table.reshape(W.shape), np.array(offsets, dtype=object), self.data)
-
-
-def _finite(values: Floats) -> Floats:
-    if not np.isfinite(values).all():
-        raise FloatingPointError("a value is not finite")
-    return values
 
 
 def _exact_dot(a: Floats, b: Floats) -> Fraction:
@@ -304,22 +278,15 @@ def lowest(scores: Floats, most: int, below: float) -> Array:
 
 
 @_compiled
-def _tops(data, top):
-    """Put the largest absolute value of each column of integers into ``top``."""
+def _dense_tops(data, top):
+    """Put the largest absolute value of each column into ``top``; return NaN, which is true, if one is not finite."""
+    flaw = 0.0
     for i in range(data.shape[0]):
         for j in range(top.size):
-            top[j] = max(top[j], abs(float(data[i, j])))
-
-
-@_compiled
-def _top_bits(bits, mask, top):
-    """Put the largest absolute value of each column of floats into ``top``, both as bits; NaN is above infinity.
-
-    The mask is all bits but the sign.
-    """
-    for i in range(bits.shape[0]):
-        for j in range(top.size):
-            top[j] = max(top[j], bits[i, j] & mask)
+            x = float(data[i, j])
+            flaw += 0.0 * x
+            top[j] = max(top[j], abs(x))
+    return flaw
 
 
 @_compiled
@@ -356,8 +323,8 @@ def _gather(data, which, own, rival, view, t, Z):
 
 
 @_compiled
-def _column_tops(data, indices, top):
-    """Put the largest absolute value of each column into ``top``; return NaN if one is not finite, else 0."""
+def _sparse_tops(data, indices, top):
+    """Put the largest absolute value of each column into ``top``; return NaN, which is true, if one is not finite."""
     flaw = 0.0
     for p in range(data.size):
         x = float(data[p])

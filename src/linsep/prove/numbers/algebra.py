@@ -143,18 +143,21 @@ def null_basis(A: Any) -> Any:
     return basis
 
 
-def null_vector(A: Any, start: Any) -> Any:
-    """Return a vector that ``A`` takes to zero: a positive multiple of ``start``, a column, where that is free."""
+def null_vectors(A: Any, start: Any) -> Any:
+    """Return columns that ``A`` takes to zero: positive multiples of those of ``start`` where these are free."""
     rows, columns = pivots(A)
     free = sorted(set(range(A.ncols())) - set(columns))
-    vector = fmpz_mat(start)
-    if rows:
-        chosen = fmpz_mat(len(free), 1, [start[j, 0] for j in free])
-        bound, common = select(A, rows, columns).solve(-(select(A, rows, free) * chosen)).numer_denom()
-        vector = vector * common
-        for k, j in enumerate(columns):
-            vector[j, 0] = bound[k, 0]
-    return vector
+    if not free:
+        return fmpz_mat(start.nrows(), start.ncols())
+    if not rows:
+        return start
+    chosen = select(start, free, list(range(start.ncols())))
+    bound, common = select(A, rows, columns).solve(-(select(A, rows, free) * chosen)).numer_denom()
+    vectors = start * common
+    for k, j in enumerate(columns):
+        for c in range(start.ncols()):
+            vectors[j, c] = bound[k, c]
+    return vectors
 
 
 def express(A: Any, target: Any) -> tuple[list[int], int]:

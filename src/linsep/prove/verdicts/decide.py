@@ -21,16 +21,14 @@ from linsep.prove.check.integers import over_common
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
 from linsep.prove.core import presolve
 from linsep.prove.core.constraints import Constraints, as_plane, independent_columns
-from linsep.prove.core.coordinate_descent import Descent, weak_plane
 from linsep.prove.core.exact_steps import Outcome
 from linsep.prove.core.facial_reduction import solve, solve_in_floats
-from linsep.prove.core.oracles import SEVERAL_UNKNOWNS, least_squares
+from linsep.prove.core.oracles import SEVERAL_UNKNOWNS, few_rows
 from linsep.prove.core.presolve import Certificate, Reduction, peel, put_on, reduced, weakly_beyond
-from linsep.prove.core.scaled_view import WIDE, ScaledView, on_grid, sums
+from linsep.prove.core.scaled_view import WIDE, sums
+from linsep.prove.core.wide_rows import weak_plane
 from linsep.prove.numbers import algebra
 
-_QUICK_PASSES = 10  # of coordinate descent: a few decide most sparse data
-_DESCENT_PASSES = 40  # of one class against the rest
 _NO_PAIRS = np.empty((0, 2), np.intp)
 
 
@@ -49,10 +47,8 @@ def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE)
     try:
         found = search.certificate()
     except OutOfTime:
-        search.look()
         return Verdict("unknown", None, None, classes, data.n_features, data.offset, search.bracket())
     assert found is not None
-    search.look()
     if not found.holds(data):
         raise ArithmeticError(f"a proof of {found.kind!r} does not hold: please report these data")
     return Verdict(*found, classes, data.n_features, data.offset, (-math.inf, math.inf))
@@ -78,10 +74,6 @@ class VerdictSearch:
         self.first.view  # noqa: B018 (raises if it comes upon a value that is not finite)
         self.mistakes = mistakes if mistakes is None or self.known.rows is None else mistakes[self.known.rows]
 
-    def look(self) -> None:
-        """See to it that all values are known to be finite."""
-        self.first.view.look()
-
     def certificate(self) -> Certificate | None:
         """Return a certificate for all of the data; None only without ``exact`` means, if floats do not suffice."""
         found = self._reduced()
@@ -91,20 +83,8 @@ class VerdictSearch:
         """Decide on what presolve left."""
         data, pairs = self.known.data, self.known.contradicting
         self.clock.check()
-        if isinstance(data.rows, Sparse) and data.classes == 2 and not len(pairs) and self.exact:
-            quick = self._quick_descent(data)
-            if quick is not None:
-                return quick
         found = self._of_several(data, pairs) if data.classes > 2 else self._of_two(data, pairs)
         return found or self._narrow(data, pairs) or self._solved(data, pairs)
-
-    def _quick_descent(self, data: Data) -> Certificate | None:
-        """Try a few passes of coordinate descent on sparse rows, which they cost little."""
-        descent = Descent(self.last.view, self.last.rng)
-        if not descent.go_on(_QUICK_PASSES, self.clock):
-            return None
-        found = Certificate(SEPARABLE, self.last.view.plane(descent.weights()), None)
-        return found if found.holds(data) else None
 
     def _of_two(self, data: Data, pairs: Array) -> Certificate | None:
         """Peel two classes; what is left decides."""
@@ -142,28 +122,21 @@ class VerdictSearch:
         """Decide in columns that all others depend on, if columns outnumber rows."""
         if len(data.y) >= data.n_features + data.offset:
             return None
-        plane = None if len(pairs) else least_squares(self.first)
+        plane = None if len(pairs) else few_rows(self.first)
         if plane is not None:
             separable = Certificate(SEPARABLE, self.first.view.plane(plane.w), None)
             if separable.holds(data):
                 return separable
-        for exactly in (False, True):
-            columns = independent_columns(data, self.clock) if exactly else presolve.narrow_columns(data)
-            if columns is None or len(columns) == data.n_features:
-                continue
-            inner = self._solved(presolve.narrowed(data, columns), pairs)
-            found = None if inner is None else Reduction(data, data, columns, None, pairs).put_back(inner)
-            if found is not None and found.holds(data):
-                return found
-        return None
+        columns = independent_columns(data, self.clock)
+        if len(columns) == data.n_features:
+            return None
+        inner = self._solved(presolve.narrowed(data, columns), pairs)
+        found = None if inner is None else Reduction(data, data, columns, None, pairs).put_back(inner)
+        return found if found is not None and found.holds(data) else None
 
     def _solved(self, data: Data, pairs: Array) -> Certificate | None:
         """Ask the core."""
         self.last = self.first if data is self.first.data else Constraints(data, clock=self.clock, wide=self.wide)
-        if self.last.view.wide and data.classes > 2:
-            found = self._each_against_rest(data)
-            if found is not None:
-                return found
         first = None
         if self.mistakes is not None and len(self.mistakes) == self.last.n:
             first = np.argsort(-self.mistakes.ravel(), kind="stable")[: np.count_nonzero(self.mistakes)]
@@ -182,9 +155,8 @@ class VerdictSearch:
         assert found.refutation is not None
         if found.holds(data):
             return found
-        plane = weak_plane(data, outcome.ids, self.last.rng, self.clock) if data.classes == 2 else None
-        if plane is not None:
-            quasi = Certificate(QUASI, plane, found.refutation)
+        if data.classes == 2:
+            quasi = Certificate(QUASI, weak_plane(data, outcome.ids, self.last.rng, self.clock), found.refutation)
             if quasi.holds(data):
                 return quasi
         outcome = solve(self.last)
@@ -195,6 +167,8 @@ class VerdictSearch:
 
     def _of_several(self, data: Data, pairs: Array) -> Certificate | None:
         """Settle several classes by fewer, where that can be done."""
+        if self.any_contradiction:
+            return None
         many = (data.classes - 1) * (data.n_features + data.offset) > SEVERAL_UNKNOWNS
         weak = None if many and not len(pairs) else weakly_beyond(data, self.clock)
         if weak is not None:
@@ -217,20 +191,6 @@ class VerdictSearch:
                 rivals = np.where(refutation.rivals == 1, b, a)
                 return Certificate(QUASI, weak, Refutation(which[refutation.rows], refutation.multipliers, rivals))
         return None
-
-    def _each_against_rest(self, data: Data) -> Certificate | None:
-        """Try planes between each class of sparse rows and all others: where they all separate, so do their scores."""
-        planes = []
-        for c in range(data.classes):
-            against = data._replace(y=(data.y == c).astype(np.intp), classes=2)
-            view = ScaledView(against, self.last.rng, wide=self.wide)
-            descent = Descent(view, self.last.rng)
-            if not descent.go_on(_DESCENT_PASSES, self.clock):
-                return None
-            planes.append(view.plane(descent.weights()))
-        W, b = np.stack([plane.w for plane in planes]), np.array([plane.b for plane in planes])
-        found = Certificate(SEPARABLE, Separator(on_grid(W), on_grid(b)), None)
-        return found if found.holds(data) else None
 
     # -----------------------------------------------------------------------------------------------------------
     # Out of time

@@ -23,13 +23,11 @@ from linsep.problem import Array, Sparse
 from linsep.prove.check.fast_check import contradicts, separates
 from linsep.prove.claims import Data, Refutation
 from linsep.prove.core import newton
-from linsep.prove.core.block_newton import likely_work, of_a_size
-from linsep.prove.core.constraints import Constraints
-from linsep.prove.core.facial_reduction import solve_in_floats
+from linsep.prove.core.newton_cg import fits, likely_work
 from linsep.prove.core.oracles import SEVERAL_UNKNOWNS
-from linsep.prove.core.presolve import Certificate, fingerprints, reduced
+from linsep.prove.core.presolve import Certificate, fingerprints
 from linsep.prove.core.scaled_view import WIDE
-from linsep.prove.verdicts.decide import VerdictSearch, certificate, worth_of_all
+from linsep.prove.verdicts.decide import VerdictSearch, worth_of_all
 from linsep.prove.verdicts.parts import Ask, Made, Parts, Size, Wish
 from linsep.prove.verdicts.working_set import settle
 
@@ -191,7 +189,7 @@ class Search:
         pairs = self._hardest() if C > 2 else []
         block = self.size.n_features + self.asked.offset
         first = len(pairs)
-        if (C - 1) * block > SEVERAL_UNKNOWNS and of_a_size(self.size.rows, C, block):
+        if (C - 1) * block > SEVERAL_UNKNOWNS and fits(self.size.rows, C, block):
             first = worth_of_all(pairs, self.size.members)
         yield from (self._pair(a, b) for a, b in pairs[:first])
         if first < len(pairs):
@@ -285,14 +283,14 @@ class Search:
 
     def _decided(self, question: Question, numbers: Array, data: Data) -> Certificate | None:
         """Look for a plane or a refutation; of very many sparse columns also for a bound on all margins."""
+        expect_time(data, self.clock)
         counts = self._counts(question, numbers, data)
-        if not (question.all and data.classes == 2 and isinstance(data.rows, Sparse) and data.n_features > WIDE):
-            return searched(data, self.clock, counts)
         search = VerdictSearch(data, self.clock, any_contradiction=True, exact=False, mistakes=counts)
         try:
             return search.certificate()
         finally:
-            self.margin_bound, self.radius = search.margin_bound()
+            if question.all and data.classes == 2:
+                self.margin_bound, self.radius = search.margin_bound()
 
     def _checked(self, question: Question, numbers: Array, data: Data, proof: Refutation) -> Found | None:
         """Return a refutation of some rows as one of all, if the exact check agrees."""
@@ -319,25 +317,18 @@ def equal_rows(data: Data) -> Array | None:
     return order[(i := apart[np.argmin(order[apart])]) : i + 2] if len(apart) else None
 
 
-def searched(data: Data, clock: Clock, mistakes: Array) -> Certificate | None:
-    """Look for a plane or any rows that cancel, by floats only; unless the work allowed will clearly not suffice."""
-    unknowns, n = (data.classes - 1) * (data.n_features + data.offset), len(data.y)
-    if data.classes == 2:
-        rows = min(n, max(2000, 35 * unknowns))
-        if not clock.allows(EXPECTED_STEPS * newton.PRODUCT * rows * unknowns**2):
-            raise OutOfTime
-        return VerdictSearch(data, clock, any_contradiction=True, exact=False, mistakes=mistakes).certificate()
-    if of_a_size(n, data.classes, data.n_features + data.offset) and unknowns > SEVERAL_UNKNOWNS:
-        if not clock.allows(likely_work(n, data.n_features + data.offset)):
-            raise OutOfTime
-    elif not clock.allows(EXPECTED_STEPS * newton.PRODUCT * min(n * (data.classes - 1), 35 * unknowns) * unknowns**2):
+def expect_time(data: Data, clock: Clock) -> None:
+    """Raise OutOfTime where a search will clearly not end within the work that is allowed."""
+    if data.classes == 2 and isinstance(data.rows, Sparse) and data.n_features > WIDE:
+        return  # there it begins no step that it cannot end
+    block, n = data.n_features + data.offset, len(data.y)
+    unknowns = (data.classes - 1) * block
+    rows = min(n * (data.classes - 1), max(2000, 35 * unknowns))
+    work = EXPECTED_STEPS * newton.PRODUCT * rows * unknowns**2
+    if unknowns > SEVERAL_UNKNOWNS and fits(n, data.classes, block):
+        work = likely_work(n, block)
+    if not clock.allows(work):
         raise OutOfTime
-    known = reduced(data, clock)
-    mistakes = mistakes if known.rows is None else mistakes[known.rows]
-    first = np.argsort(-mistakes.ravel(), kind="stable")[: np.count_nonzero(mistakes)]
-    constraints = Constraints(known.data, clock=clock)
-    outcome = solve_in_floats(constraints, first=first, any_contradiction=True)
-    return None if outcome is None else known.put_back(certificate(constraints, outcome))
 
 
 EXPECTED_STEPS = 12  # of Newton's method, at least; what would end without a result is not begun
