@@ -53,8 +53,19 @@ def test_several_units_of_one_quantity_are_an_error() -> None:
     assert opened(text, categorical="a").to_arrays()[0].toarray().tolist() == [[1, 0], [0, 1]]
 
 
+@pytest.mark.parametrize("cells", [["(12.50)", "3"], ["−12.5", "3"], ["12.50-", "3"], ["5%", "0.2"], ["–3", "(4)"]])
+def test_numbers_in_another_notation_are_an_error_and_no_words(cells: list[str]) -> None:
+    text = "a;y\n" + "".join(f"{cell};{k % 2}\n" for k, cell in enumerate(cells))
+    with pytest.raises(ReadError, match="column 'a': .* looks like a number .*categorical='a'.*ignore='a'"):
+        opened(text)
+    assert opened(text, categorical="a").to_arrays()[0].toarray().tolist() == [[1, 0], [0, 1]]
+    labels = opened("x;y\n" + "".join(f"{k};{cell}\n" for k, cell in enumerate(cells)))
+    assert labels.to_arrays()[1].tolist() == cells
+
+
 @pytest.mark.parametrize(
-    "cells", [["30W", "32L"], ["1st", "2nd"], ["A12", "A7"], ["T1", "T2"], ["3 apples", "4 pears"]]
+    "cells",
+    [["30W", "32L"], ["1st", "2nd"], ["A12", "A7"], ["3 apples", "4 pears"], ["1.2.3", "1.2.4"], ["10-20", "20-30"]],
 )
 def test_codes_are_words(cells: list[str]) -> None:
     assert opened("a,y\n" + "".join(f"{cell},{k}\n" for k, cell in enumerate(cells))).layout.columns[0][1] == "word"

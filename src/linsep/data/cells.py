@@ -127,6 +127,17 @@ def mixed_units(cells: Sequence[str]) -> list[str]:
     return list(units) if len(units) > 1 and len(set(units.values())) == 1 else []
 
 
+# a number with a minus sign of print, behind it, or as parentheses, or with a percent sign that others lack
+_NUMBER_LIKE = re.compile(r"[(]?\s*[-+−–]?\s*(?:\d{1,3}(?:[,.' ]\d{3})+|\d+)(?:[.,]\d+)?\s*%?\s*-?\s*[)]?")
+_ODD_SIGN = re.compile(r"[−–()%]|-$")
+
+
+def unread_number(cells: Sequence[str]) -> str | None:
+    """Return the first cell of words that all look like numbers whose notation is not one that is read, if they do."""
+    odd = next((cell for cell in cells if _ODD_SIGN.search(cell.strip())), None)
+    return odd if odd is not None and all(_NUMBER_LIKE.fullmatch(cell.strip()) for cell in cells) else None
+
+
 def _is_date(cell: str, form: str) -> bool:
     """Say whether a cell is a date written so."""
     if form == _ISO:

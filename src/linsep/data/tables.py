@@ -492,15 +492,16 @@ class TableSource(Source):
             return kind
         if j in asked.numeric:
             return NUMBER
-        units = cells.mixed_units(written)
-        if units:  # nobody has said how to convert them
-            column = self._all[j]
-            what = (
-                f"mixes the units {listed(units)}: convert them to one ({{0}} reads them as words, {{1}} leaves it out)"
-            )
-            settings = (("categorical", column), ("ignore", column))
-            raise ReadError(f"{self.files[0].name}, column {self.named(column)}", what, *settings)
-        return TEXT if is_text(written) else WORD
+        if units := cells.mixed_units(written):  # nobody has said how to convert them
+            what = f"mixes the units {listed(units)}: convert them to one"
+        elif (cell := cells.unread_number(written)) is not None:
+            what = f"{shown(cell)} looks like a number in a notation that linsep does not read: write it as in -12.5"
+        else:
+            return TEXT if is_text(written) else WORD
+        column = self._all[j]
+        what += " ({0} reads the column as words, {1} leaves it out)"
+        where = f"{self.files[0].name}, column {self.named(column)}"
+        raise ReadError(where, what, ("categorical", column), ("ignore", column))
 
     def _first_odd(self, written: Sequence[str]) -> int | None:
         """Return which of the first cells of a column is the first word among many more numbers, if that is so."""
