@@ -21,8 +21,7 @@ import fewest_oracle as oracle
 import linsep
 from linsep.prove.check.plain_document import Fails, Malformed
 from linsep.prove.check.plain_fewest import check_errors
-from linsep.prove.fewest.certificates import Combination, Proof
-from linsep.prove.fewest.document import fewest_from_json, fewest_to_json
+from linsep.prove.fewest.certificates import Combination, Proof, fewest_from_json, fewest_to_json
 from oracles import in_integers
 
 XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])

@@ -40,7 +40,7 @@ small = st.integers(1, 4).flatmap(
 
 
 @given(small)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 def test_small_integer_hulls_against_fractions(Z):
     nearest = nearest_point(Z)
     check(Z, nearest)
@@ -50,7 +50,7 @@ def test_small_integer_hulls_against_fractions(Z):
 
 
 @given(small, st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 def test_two_groups_against_fractions(Z, random):
     group = np.array([random.randrange(2) for _ in Z])
     assume(0 < group.sum() < len(group))
@@ -105,7 +105,7 @@ def thin(margin, m, d, rng):
 @pytest.mark.parametrize(("m", "d"), [(200, 20), (8, 20), (60, 3)])
 def test_thin_margins_are_found(margin, m, d):
     rng = np.random.default_rng(d)
-    for _ in range(5):
+    for _ in range(2):
         Z = thin(margin, m, d, rng)
         nearest = nearest_point(Z)
         rounding = 1e-15 * d / margin
@@ -200,8 +200,3 @@ def test_the_arguments_are_left_alone():
     nearest_point(Z, start=start)
     np.testing.assert_array_equal(Z, before)
     assert (start == 0.05).all()
-
-
-def test_the_answer_says_what_it_is():
-    assert "distance=1.41421" in repr(nearest_point(np.array([[2.0, 0.0], [0.0, 2.0]])))
-    assert "origin" in repr(nearest_point(np.array([[1.0], [-1.0]])))

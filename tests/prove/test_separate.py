@@ -390,7 +390,7 @@ def test_rounding_flips_verdicts():
 
 
 def limited(X, y, wide=2000, *, fit_intercept=True, clock=None):
-    """Decide with another clock, or with coordinate descent from another width on."""
+    """Decide with another clock, or by conjugate gradients from another width on."""
     classes = tuple(sorted(set(np.asarray(y).tolist())))
     X = X if sp.issparse(X) else np.asarray(X)
     return decide_data(data_of(X, y, classes, fit_intercept), classes, clock or Clock(), wide)
@@ -401,11 +401,12 @@ def without_floats(monkeypatch):
     monkeypatch.setattr(facial_reduction._FloatSteps, "run", lambda _: None)
 
 
-@pytest.mark.parametrize("views", [0, 10])
+@pytest.mark.parametrize("rationals", [False, True])
 @pytest.mark.usefixtures("without_floats")
-def test_search_without_floats(views, monkeypatch):
-    """Without float steps the exact ones decide; without exact coordinates, Wolfe's algorithm in rationals does."""
-    monkeypatch.setattr(exact_steps, "_VIEWS", views)
+def test_search_without_floats(rationals, monkeypatch):
+    """Without float steps the exact ones decide; without floats in these, Wolfe's algorithm in rationals does."""
+    if rationals:
+        monkeypatch.setattr(exact_steps, "_chase", lambda _, pairs, __: (False, None, pairs, None))
     rng = np.random.default_rng(9)
     seen = set()
     for _ in range(60):

@@ -106,7 +106,7 @@ def told(document, X, y, *, plain):
         return None
 
 
-@pytest.mark.parametrize("changes", [80, pytest.param(600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("changes", [40, pytest.param(600, marks=pytest.mark.slow)])
 def test_three_answers_about_every_kind(changes):
     rng, reading = random.Random(changes), {"target": "y", "delimiter": ",", "header": True, "missing": "error"}
     genuine = [*verdicts_and_errors(), *(each for family in FAMILIES for each in separation_proofs(family, 1, seed=5))]

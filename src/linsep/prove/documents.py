@@ -17,7 +17,7 @@ import numpy as np
 from linsep.prove.check import linsep_check
 from linsep.prove.check.plain_document import ENCODINGS, KIND, label_text, meaning_of, numbers
 from linsep.prove.claims import Refutation, Separator, Verdict
-from linsep.prove.fewest.document import fewest_from_json, fewest_to_json
+from linsep.prove.fewest.certificates import fewest_from_json, fewest_to_json
 from linsep.prove.numbers.given import exact_array, number_written
 
 FORMAT = "linsep proof 1"

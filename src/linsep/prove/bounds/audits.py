@@ -27,8 +27,7 @@ from linsep.learn.rules import MarginRule
 from linsep.learn.weights import norm
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Stop, take
 from linsep.prove.bounds import margin_bracket
-from linsep.prove.bounds.margin_bracket import root
-from linsep.prove.bounds.margin_rows import Hull
+from linsep.prove.bounds.margin_bracket import Hull, root
 from linsep.prove.bounds.margins import Margin, in_range
 from linsep.prove.bounds.mistake_bounds import Bound, mistake_bound, squared_radius
 from linsep.prove.claims import Data

@@ -1,7 +1,7 @@
 """The largest margin between certified bounds, as a nearest point of a convex hull.
 
 The set grows by the worst rows of each full pass; what the search ends with is then bounded in arithmetic that rounding
-cannot fool: ``margin_rows`` has the vectors, ``lagrangian`` solves for sparse rows, ``margin_bracket`` bounds.
+cannot fool: ``margin_bracket`` has the vectors and the bounds, ``newton_cg`` solves for sparse rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.evaluation import squared_norms
 from linsep.problem import Array, Floats, Rows, take
 from linsep.prove.bounds import margin_bracket
-from linsep.prove.bounds.margin_rows import Hull
+from linsep.prove.bounds.margin_bracket import Hull
 from linsep.prove.claims import Data
 from linsep.prove.core.nearest_point import nearest_point
 from linsep.prove.core.newton_cg import widest

@@ -18,11 +18,10 @@ from linsep.clock import Clock
 from linsep.data.arrays import to_rows
 from linsep.data.matrices import as_matrix
 from linsep.errors import NotSeparable
-from linsep.learn.evaluation import squared_norms
 from linsep.learn.weights import start_from
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.bounds.margin_bracket import root, rounded
-from linsep.prove.bounds.margins import Margin, largest_margin
+from linsep.prove.bounds.margins import Margin, in_range, largest_margin
 from linsep.prove.check.integers import over_power
 from linsep.prove.notebook_tables import notebook_html
 from linsep.wording import squared_update
@@ -282,22 +281,15 @@ def _root(square: Fraction) -> float:
 
 def squared_radius(rows: Rows) -> tuple[Fraction, Fraction]:
     """Return bounds on the largest squared norm of a row; they are equal unless very many rows come near to it."""
-    with np.errstate(over="ignore", under="ignore"):
-        squares = squared_norms(rows)
-    largest, exponent = float(squares.max()), 0
-    if not 1e-200 < largest < 1e200:
-        peak = float(np.abs(rows.data).max(initial=0))
-        exponent = math.frexp(peak)[1]
-        rows = rows._replace(data=np.ldexp(rows.data.astype(np.float64), -exponent))
-        squares = squared_norms(rows)
-        largest = float(squares.max())
+    near = in_range(rows)
+    rows, squares, largest = near.rows, near.squares, float(near.squares.max())
     terms = rows.data.shape[1] if isinstance(rows, Dense) else int(np.diff(rows.indptr).max(initial=0))
     error = (terms + 2) * 2.0**-52  # relative, of a sum of squares (Higham 2002, section 3.1), twice over
-    near = np.flatnonzero(squares >= largest * (1 - 2 * error))
-    scale = Fraction(4) ** exponent
-    if len(near) > _EXACT_ROWS:
+    longest = np.flatnonzero(squares >= largest * (1 - 2 * error))
+    scale = Fraction(4) ** near.exponent
+    if len(longest) > _EXACT_ROWS:
         return Fraction(largest) * Fraction(1 - error) * scale, Fraction(largest) * Fraction(1 + error) * scale
-    exact = max(_exact_squares(take(rows, near))) * scale
+    exact = max(_exact_squares(take(rows, longest))) * scale
     return exact, exact
 
 

@@ -13,7 +13,7 @@ rows (``(g, -g)`` on the two side by side) and numbers too long for one cell (a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from fractions import Fraction
 from functools import cached_property
@@ -41,6 +41,7 @@ from linsep.prove.core.scaled_view import (
     sums,
 )
 from linsep.prove.numbers import algebra, exact_solve
+from linsep.prove.numbers.cells import ExactRows
 from linsep.prove.numbers.modular import vanishing
 
 _SMALL = 26  # bits of numbers whose sums with random factors are floats
@@ -164,19 +165,7 @@ class Constraints:
                 part = Dense(np.ascontiguousarray(data.rows.data[:, used]))
                 data = data._replace(rows=part, n_features=len(used))
                 w = algebra.one_column([values[j] for j in [*used, *range(self.data.n_features, len(values))]])
-        W, b = as_plane(data, w).per_class()
-        full = np.column_stack((W, b))
-        sides = np.zeros((self.n, self.classes), dtype=np.int8)
-        if self.classes == 2:
-            side = signs(data.rows, np.arange(self.n), full[1])
-            sides[np.arange(self.n), 1 - data.y] = np.where(data.y == 1, side, -side)
-            return sides.ravel()
-        for own in range(self.classes):
-            members = np.flatnonzero(data.y == own)
-            for rival in range(self.classes):
-                if rival != own and len(members):
-                    sides[members, rival] = signs(data.rows, members, difference(full[own], full[rival]))
-        return sides.ravel()
+        return sides(data, as_plane(data, w), lambda some, normal: signs(data.rows, some, normal)).ravel()
 
     def vanish(self, V: Any) -> Array:
         """Return by number which rows are zero on all columns of a matrix: almost surely.
@@ -361,15 +350,7 @@ class Table(Constraints):
         more.Z, more.tops = np.vstack((self.Z, Z)), np.append(self.tops, tops)
         return more
 
-    @property
-    def has_floats(self) -> bool:
-        """Whether there is a float view."""
-        return True
-
-    @property
-    def wide_sparse(self) -> bool:
-        """Whether working sets are not written out."""
-        return False
+    has_floats, wide_sparse = True, False
 
     def _whole(self) -> Any:
         if self.table is None:
@@ -435,6 +416,96 @@ class Table(Constraints):
         if not np.isfinite(w).all():
             return None
         return algebra.column(w if bits is None else rounded(w, bits), -self.column_exponents)
+
+
+class LongConstraints(Constraints):
+    """Rows of two or more classes whose numbers, times the scale of their column, are integers of any length.
+
+    Floats search, and integers of few rows decide. A decimal differs from its nearest double by at most half a unit in
+    the last place, one more error in the bound on a sum of products: the signs of nearly all rows follow from floats.
+    """
+
+    def __init__(
+        self,
+        exact: ExactRows,
+        scales: list[int],
+        data: Data,
+        equal: Array | None = None,
+        basis: Any = None,
+        clock: Clock | None = None,
+        wide: int = WIDE,
+    ) -> None:
+        super().__init__(data, equal, basis, clock, wide)
+        self.exact, self.scales = exact, scales
+
+    @classmethod
+    def of(
+        cls, exact: ExactRows, scaled: tuple[list[int], Floats], y: Array, classes: int, offset: bool, equal: Any = None
+    ) -> LongConstraints:
+        """Return the constraints of rows of some classes, given their scales and the doubles near to the integers."""
+        scales, near = scaled
+        near.flags.writeable = False
+        return cls(exact, scales, Data(Dense(near), y.astype(np.intp), near.shape[1], classes, offset), equal)
+
+    def through(self, M: Any) -> Constraints:
+        """Return the same constraints in other unknowns, of which ``M`` makes the present ones."""
+        basis = M if self.basis is None else self.basis * M
+        return LongConstraints(self.exact, self.scales, self.data, self.equal, basis, self.clock)
+
+    def rows(self, ids: Array) -> tuple[Any, list[int]]:
+        """Return rows as integers in the unknowns."""
+        self.clock.check()
+        if len(ids) == 0:
+            return fmpz_mat(0, self.unknowns), []
+        rows = self.exact.exact(ids // self.classes)
+        numbers = np.ones((len(ids), self.block), dtype=object)
+        for k, row in enumerate(rows):
+            ratios = (value.as_integer_ratio() for value in row)
+            numbers[k, : len(row)] = [p * (scale // q) for (p, q), scale in zip(ratios, self.scales, strict=True)]
+        matrix = algebra.matrix(differences(numbers, block_signs(ids, self.data.y, self.classes)))
+        return (matrix if self.basis is None else matrix * self.basis), [0] * len(ids)
+
+    def signs(self, g: Any) -> Array:
+        """Return by number the exact sign of every row on unknowns, a column; 0 for the own class."""
+        self.clock.check()
+
+        def signs_of(some: Array, normal: Array) -> Array:
+            unscaled = [Fraction(v) * scale for v, scale in zip(normal.tolist(), [*self.scales, 1], strict=True)]
+            return self.exact.signs(some, np.array(unscaled, dtype=object), self.clock)
+
+        return sides(self.data, as_plane(self.data, self.weights(g)), signs_of).ravel()
+
+    def vanish(self, V: Any) -> Array:
+        """Return by number which rows are zero on all columns of a matrix: almost surely, by a random combination."""
+        factors = self.rng.integers(1, 2**62, V.ncols()).tolist()
+        return np.asarray(self.signs(V * algebra.one_column(factors)) == 0)
+
+    def dependency(self, ids: Array, _weights: Floats) -> tuple[Array, list[Fraction]] | None:
+        """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
+        A, _ = self.rows(ids)
+        self.clock.check(algebra.operations(A))
+        found = algebra.dependency(A)
+        return None if found is None else (ids[found.rows], [Fraction(value) for value in found.multipliers])
+
+
+def sides(data: Data, plane: Separator, signs_of: Callable[[Array, Array], Array]) -> Array:
+    """Return the exact sign (n, classes) of every row against every rival, 0 against its own class.
+
+    ``signs_of`` returns the signs of some rows, by number, on a normal with its offset.
+    """
+    W, b = plane.per_class()
+    full, y, n = np.column_stack((W, b)), data.y, len(data.y)
+    found = np.zeros((n, data.classes), dtype=np.int8)
+    if data.classes == 2:
+        side = signs_of(np.arange(n), difference(full[1], full[0]))
+        found[np.arange(n), 1 - y] = np.where(y == 1, side, -side)
+        return found
+    for own in range(data.classes):
+        members = np.flatnonzero(y == own)
+        for rival in range(data.classes):
+            if rival != own and len(members):
+                found[members, rival] = signs_of(members, difference(full[own], full[rival]))
+    return found
 
 
 def rounded(values: Floats, bits: int) -> Floats:

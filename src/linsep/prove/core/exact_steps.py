@@ -2,8 +2,7 @@
 
 Step by step the unknowns are restricted to a subspace on which the rows known to cancel vanish. In it, floats on exact
 coordinates decide almost everything: rows are multiplied out in integers before they become floats, and a change of
-coordinates loses nothing (nearly dependent columns made orthogonal; iterative refinement: one coordinate replaced by
-the length along a plane that floats could not tell from a better one). At last Wolfe's algorithm in rational numbers
+coordinates loses nothing (nearly dependent columns made orthogonal). At last Wolfe's algorithm in rational numbers
 decides, which always ends.
 """
 
@@ -25,7 +24,6 @@ from linsep.prove.numbers import algebra
 from linsep.prove.numbers.algebra import Dependency
 
 _ROUNDS = 40  # working sets tried before stronger means
-_VIEWS = 10  # exact coordinates tried before the search goes on without floats
 _FEW = 400_000  # numbers that are all written out
 _WRITTEN = 2000  # operations of exact coordinates, for each pair of unknowns: no time limit can interrupt flint
 UNKNOWNS = 12_000  # an exact basis of more takes gigabytes
@@ -169,36 +167,6 @@ class ExactView:
         assert self.column_exponents is not None
         return self.inner * algebra.column(u, -self.column_exponents)
 
-    def scaled(self, x: Any) -> Floats:
-        """Return exact unknowns, a row, as floats in the scaled columns, times a positive number."""
-        assert self.column_exponents is not None
-        numbers, exponents = algebra.binary(x)
-        exponents = np.where(numbers != 0, exponents + self.column_exponents, -(10**9))
-        u: Floats = np.ldexp(numbers, np.maximum(exponents - exponents.max(), -2000).astype(np.int32))[0]
-        return u
-
-    def refined(self, u: Floats, critical: Array) -> ExactView:
-        """Return a view with one unknown replaced by the length along ``u``, in which small products with ``u`` show.
-
-        Of the ``critical`` inequalities, the products with ``u`` come out as large as their other entries.
-        """
-        assert self.column_exponents is not None
-        j = int(np.abs(u).argmax())
-        w = self.weights(u)
-        inner = fmpz_mat(self.inner)
-        for i in range(inner.nrows()):
-            inner[i, j] = w[i, 0]
-        view = self.through(inner)
-        numbers, exponents = algebra.binary(view.rows(critical))
-        used = numbers != 0
-        others = np.where(used, exponents - self.column_exponents, -(10**9))
-        others[:, j] = -(10**9)
-        seen = used[:, j] & (others.max(axis=1) > -(10**9))
-        view.column_exponents = self.column_exponents.copy()
-        if seen.any():
-            view.column_exponents[j] = int(np.median(exponents[seen, j] - others[seen].max(axis=1)))
-        return view
-
     def whitened(self, Z: Floats) -> ExactView:
         """Return a view in whose unknowns the columns of ``Z``, as this one gathers them, are about orthonormal."""
         assert self.column_exponents is not None
@@ -212,13 +180,9 @@ class ExactView:
         T[order[r:], np.arange(r, self.dimension)] = 1.0  # fewer rows than unknowns: the others stay as they are
         self.clock.check()
         columns = [self.weights(T[:, k]) for k in range(self.dimension)]
-        table = [[column[i, 0] for column in columns] for i in range(self.inner.nrows())]
-        return self.through(fmpz_mat(table))
-
-    def through(self, inner: Any) -> ExactView:
-        """Return a view of the same inequalities in other coordinates."""
         view = copy(self)
-        view.inner, view.column_exponents = inner, None
+        view.inner = fmpz_mat([[column[i, 0] for column in columns] for i in range(self.inner.nrows())])
+        view.column_exponents = None
         return view
 
 
@@ -233,16 +197,15 @@ def _identity(size: int) -> Any:
 def _decide(view: ExactView, pairs: Array, rng: np.random.Generator) -> tuple[Any, Array, Dependency | None]:
     """Return coordinates of V that meet all open inequalities strictly, or inequalities with a positive dependency.
 
-    Floats first, then floats on whitened rows, then iterative refinement of the plane that floats could not tell from
-    a better one; at last Wolfe's algorithm without rounding, which always ends.
+    Floats first, then floats on whitened rows; at last Wolfe's algorithm without rounding, which always ends.
     """
-    for level in range(_VIEWS):
-        view.clock.check()
-        result = _chase(view, pairs, rng)
-        if result.certain:
-            return result.w, result.pairs, result.found
-        pairs = result.pairs
-        view = view.whitened(view.gather(pairs)) if level == 0 else view.refined(result.u, result.critical)
+    for whitened in (False, True):
+        if whitened:
+            view = view.whitened(view.gather(pairs))
+        certain, *result = _chase(view, pairs, rng)
+        if certain:
+            return tuple(result)
+        pairs = result[1]
     near = nearest_point(view.gather(pairs), clock=view.clock)
     start, weights = near.support.tolist(), near.weights[near.support]
     while True:
@@ -256,19 +219,8 @@ def _decide(view: ExactView, pairs: Array, rng: np.random.Generator) -> tuple[An
         pairs = np.concatenate((pairs, _some(view, np.setdiff1d(more, pairs), None, rng)))
 
 
-class _Chase(NamedTuple):
-    """How a search with floats ended: for certain, or at a plane ``u`` that critical inequalities are too close to."""
-
-    certain: bool
-    pairs: Array
-    w: Any = None
-    found: Dependency | None = None
-    u: Floats = np.empty(0)
-    critical: Array = np.empty(0, dtype=np.intp)
-
-
-def _chase(view: ExactView, pairs: Array, rng: np.random.Generator) -> _Chase:
-    """Search with floats on a working set that grows by inequalities not met."""
+def _chase(view: ExactView, pairs: Array, rng: np.random.Generator) -> tuple[bool, Any, Array, Dependency | None]:
+    """Search with floats on a working set that grows by inequalities not met; return whether that is certain, first."""
     Z = view.gather(pairs)
     start: Floats | None = None
     for _ in range(_ROUNDS):
@@ -278,22 +230,17 @@ def _chase(view: ExactView, pairs: Array, rng: np.random.Generator) -> _Chase:
             A = view.rows(support)
             view.clock.check(algebra.operations(A))
             found = algebra.dependency(A)
-            if found is not None:
-                return _Chase(True, support, found=found)
-            x, found = algebra.lowest_point(A, near.weights[near.support], view.clock)
-            if found is not None:
-                return _Chase(True, support, found=found)
-            return _Chase(False, pairs, u=view.scaled(x), critical=support)
+            return (False, None, pairs, None) if found is None else (True, None, support, found)
         w = view.weights(near.w)
         unmet = view.unmet(w)
         if len(unmet) == 0:
-            return _Chase(True, pairs, w=w)
+            return True, w, pairs, None
         more = np.setdiff1d(unmet, pairs)
         if len(more) == 0:
-            return _Chase(False, pairs, u=near.w, critical=unmet)
+            break
         more = _some(view, more, near.w, rng)
         pairs, Z, start = np.concatenate((pairs, more)), np.vstack((Z, view.gather(more))), near.weights
-    return _Chase(False, pairs, u=near.w, critical=unmet)
+    return False, None, pairs, None
 
 
 def _some(view: ExactView, pairs: Array, u: Floats | None, rng: np.random.Generator) -> Array:

@@ -28,7 +28,7 @@ from linsep.problem import Array, Floats
 from linsep.prove.core import newton
 from linsep.prove.core.constraints import Constraints, rounded
 from linsep.prove.core.exact_steps import Outcome, exact_steps
-from linsep.prove.core.oracles import NEWTON_UNKNOWNS, Cancel, Plane, oracle, wolfe
+from linsep.prove.core.oracles import NEWTON_UNKNOWNS, Cancel, Plane, oracle
 from linsep.prove.numbers import algebra
 
 _DEPENDENT = 1e-10  # what is left of a row of size 1 that depends on others
@@ -108,7 +108,7 @@ class _FloatSteps:
                 return None
             before = face.rank
             if not face.steps and self.exact is None:
-                outcome, found = self._first_contradiction(found, among)
+                outcome, found = self._first_contradiction(found)
                 if outcome is not None or found is None:
                     return outcome
                 if face.Q is not None and face.Q.shape[1] == 0:
@@ -118,7 +118,7 @@ class _FloatSteps:
                 return None
         return None
 
-    def _first_contradiction(self, found: Cancel, among: Array | None) -> tuple[Outcome | None, Cancel | None]:
+    def _first_contradiction(self, found: Cancel) -> tuple[Outcome | None, Cancel | None]:
         """Make the first rows that cancel exact and put them into the face; the outcome if they settle everything."""
         c, face = self.constraints, self.face
         few = found
@@ -126,14 +126,6 @@ class _FloatSteps:
             kept, weights = newton.corners(c.gather(found.ids), found.weights, self.clock)
             few = Cancel(found.ids[kept], weights)
         self.exact = c.dependency(few.ids, few.weights) if len(few.ids) else None
-        if self.exact is None:  # floats were wrong: the slower way has better weights
-            again = wolfe(c, among, None, c.sample(4 * c.unknowns + 8, among))
-            if isinstance(again, Plane):
-                return self._plane(again.w, among), None
-            if again is None or len(again.ids) == 0:
-                return None, None
-            found = again
-            self.exact = c.dependency(found.ids, found.weights)
         if self.exact is None:
             return None, None
         ids, multipliers = self.exact

@@ -25,7 +25,6 @@ from linsep.problem import Array, Floats
 
 _ANY_PLANE = 0.7  # tolerance with which a plane that all rows are above by a good deal will do
 _ROUND = 0.3  # operations of a round for every number in the rows
-_STRETCH = 500  # rounds between two looks at the clock
 _EPS = 2.0**-52
 _STALLS = 30  # additions in a row that may fail to shorten the point before rounding is taken to be the reason
 _GOOD = 1e-9  # largest residual of a normal that needs no refinement before the last
@@ -45,14 +44,6 @@ class Nearest(NamedTuple):
     w: Floats  # (d,) the point divided by its squared norm, refined
     b: float  # 0 unless there are two groups
     lowest: float  # smallest Z @ w + b * sign; -inf with w = 0
-
-    def __repr__(self) -> str:
-        if not self.w.any():
-            return f"Nearest(origin in the hull of {len(self.support)} of {len(self.weights)} rows)"
-        return (
-            f"Nearest(distance={float(1 / np.linalg.norm(self.w)):.6g}, "
-            f"support={len(self.support)} of {len(self.weights)} rows, lowest={self.lowest:.6g})"
-        )
 
 
 def nearest_point(
@@ -121,7 +112,7 @@ def nearest_point(
             if search.round(tol):
                 break
             if clock is not None:
-                clock.check()
+                clock.check(_ROUND * Z.size)
         weights, w = np.zeros(m), search.w
         weights[search.rows] = search.weights
         point = weights @ Z
@@ -131,20 +122,8 @@ def nearest_point(
 
 
 def nearest_plane(Z: Floats, start: Floats | None, clock: Clock) -> Nearest:
-    """Find any plane that has all rows on its positive side, in stretches that are short enough to ask the clock."""
-    patient = math.isinf(clock.left)
-    rounds, shortest = _STRETCH if patient else _STRETCH // 25, math.inf
-    while True:
-        began = clock.elapsed
-        clock.check(0.0 if patient else _ROUND * rounds * Z.size)
-        near = nearest_point(Z, start=start, tol=_ANY_PLANE, max_iter=rounds)
-        distance = float(np.linalg.norm(near.point))
-        if not near.w.any() or near.lowest > 0 or not distance < shortest * (1 - 1e-9):
-            return near
-        start, shortest = near.weights, distance
-        if not patient:
-            fitting = rounds * 0.05 * clock.left / max(clock.elapsed - began, 1e-6)
-            rounds = min(max(5, int(fitting)), 2 * rounds, _STRETCH)
+    """Find any plane that has all rows on its positive side."""
+    return nearest_point(Z, start=start, tol=_ANY_PLANE, clock=clock)
 
 
 def _first_rows(Z: Floats, squares: Floats, sign: Floats, p: int) -> tuple[Array, Floats]:

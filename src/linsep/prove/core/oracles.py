@@ -6,8 +6,9 @@ of the scaled unknowns (None: all of them); it returns a Plane, a Cancel, or Non
 
 - least squares, where rows are not more than the unknowns of a class;
 - Newton's method by conjugate gradients, for sparse rows of very many columns, and several classes of many unknowns;
-- Newton's method on squared slacks of a working set that grows by the lowest rows: nearly everything;
-- Wolfe's nearest point on a small working set, where that does not end: slower, but for any condition.
+- Newton's method on squared slacks of a working set that grows by the lowest rows: nearly everything.
+
+Where that does not end, ``exact_steps`` goes on from the same rows.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linsep.clock import OutOfTime
 from linsep.data.arrays import to_floats
 from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats
 from linsep.prove.core import newton
 from linsep.prove.core.constraints import Constraints
-from linsep.prove.core.nearest_point import nearest_plane
 from linsep.prove.core.newton_cg import Inequalities, fits, least_slacks
 from linsep.prove.core.scaled_view import lowest
 from linsep.prove.core.wide_rows import contradiction, scaled_rows
@@ -118,7 +119,8 @@ def truncated_newton(constraints: Constraints) -> Plane | Cancel | None:
     """
     c, data, clock = constraints, constraints.data, constraints.clock
     if c.wide_sparse:
-        clock.check(_VISITS * data.rows.data.size)
+        if not clock.allows(_VISITS * data.rows.data.size):
+            raise OutOfTime
         Z, sizes = scaled_rows(c.view)
         weights = lambda v: v  # noqa: E731
     elif fits(c.n, c.classes, c.block):
@@ -174,33 +176,20 @@ def _standardized(constraints: Constraints) -> tuple[Floats, Floats, Callable[[F
     return X.astype(np.float32 if X.size > _SHORT_FLOATS else np.float64), sizes, weights
 
 
-def _gatherer(constraints: Constraints, Q: Floats | None) -> Callable[[Array], Floats]:
-    """Return a function that gathers rows in the coordinates of Q, of size 1 there."""
-
-    def rows(ids: Array) -> Floats:
-        Z = constraints.gather(ids)
-        if Q is not None:
-            Z = Z @ Q
-            size = np.linalg.norm(Z, axis=1)
-            Z /= np.where(size == 0, 1.0, size)[:, None]
-        return Z
-
-    return rows
-
-
-def _as_gathered(constraints: Constraints, Q: Floats | None, ids: Array, weights: Floats) -> Cancel:
-    """Return weights of rows of size 1 in the coordinates of Q as weights of the rows as gathered."""
-    if Q is None:
-        return Cancel(ids, weights)
-    size = np.linalg.norm(constraints.gather(ids) @ Q, axis=1)
-    return Cancel(ids, weights / np.where(size == 0, 1.0, size))
-
-
 def working_set_newton(
     constraints: Constraints, among: Array | None, Q: Floats | None, first: Array | None
 ) -> Plane | Cancel | None:
     """Minimize squared slacks on a working set that grows by the lowest of all rows."""
-    c, clock, rows = constraints, constraints.clock, _gatherer(constraints, Q)
+    c, clock = constraints, constraints.clock
+
+    def rows(ids: Array) -> Floats:
+        """Return rows in the coordinates of Q, of size 1 there."""
+        Z = c.gather(ids)
+        if Q is not None:
+            Z = Z @ Q
+            Z /= _sizes(Z)[:, None]
+        return Z
+
     k = c.unknowns if Q is None else Q.shape[1]
     most = min(max(2000, 35 * k, c.n // 250), max(100, _CELLS // max(1, c.unknowns)))
     if first is not None and among is not None:
@@ -224,9 +213,10 @@ def working_set_newton(
         if Q is None and len(below) and w.any():
             c.best = w, ids[below], slack[below]
         if found.heights.min() <= 0:
-            if found.ended:
-                return _as_gathered(c, Q, ids[below], slack[below])
-            return wolfe(c, among, Q, ids[np.argsort(found.heights)[: 4 * k + 8]])
+            if not found.ended:
+                return None
+            weights = slack[below] if Q is None else slack[below] / _sizes(c.gather(ids[below]) @ Q)
+            return Cancel(ids[below], weights)
         full = w if Q is None else Q @ w
         low, rivals = c.lowest_slacks(full, among)
         least = float(low.min())
@@ -243,30 +233,7 @@ def working_set_newton(
     return None
 
 
-def wolfe(constraints: Constraints, among: Array | None, Q: Floats | None, ids: Array) -> Plane | Cancel | None:
-    """Find the nearest point of the hull of a small working set that grows by the lowest rows."""
-    c, clock, rows = constraints, constraints.clock, _gatherer(constraints, Q)
-    Z, start = rows(ids), None
-    k = Z.shape[1]
-    for turn in range(60):
-        clock.check()
-        near = nearest_plane(Z, start, clock)
-        if not near.w.any() or not near.lowest > 0:
-            return _as_gathered(c, Q, ids[near.support], near.weights[near.support])
-        full = near.w if Q is None else Q @ near.w
-        if Q is None:
-            c.best = near.w, ids[near.support], near.weights[near.support]
-        low, rivals = c.lowest_slacks(full, among)
-        least = float(low.min())
-        if least > (0 if Q is None else _VANISHING * np.linalg.norm(full)):
-            return Plane(full)
-        if np.isnan(low).any() or not np.isfinite(least):
-            return None
-        worst = lowest(low, 2 * k + 8, _ENOUGH / float(np.linalg.norm(near.w)))
-        new = np.setdiff1d(worst * c.classes + rivals[worst], ids)
-        if len(new) == 0:
-            return None
-        # later rows far above the plane stay, lest they come and go
-        keep = (near.weights > 0) | (Z @ near.w < _FAR_ABOVE) if turn < 20 else np.ones(len(ids), dtype=bool)
-        ids, Z, start = np.concatenate((ids[keep], new)), np.vstack((Z[keep], rows(new))), near.weights[keep]
-    return None
+def _sizes(Z: Floats) -> Floats:
+    """Return the norms of rows; 1 for a row of zeros."""
+    size = np.linalg.norm(Z, axis=1)
+    return np.asarray(np.where(size == 0, 1.0, size))

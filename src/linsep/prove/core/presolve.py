@@ -135,7 +135,7 @@ def _without_columns(data: Data) -> tuple[Data, Array | None]:
         if data.n_features > 2 * len(rows.data) + SAMPLE:  # no array is to have so many entries
             used, inverse = np.unique(rows.indices, return_inverse=True)
             places = inverse.astype(rows.indices.dtype)
-        kept = _sparse_columns(rows, places, data.n_features if used is None else len(used), data.offset)
+        kept = _sparse_columns(rows, places, data.n_features if used is None else len(used))
         if len(kept) == data.n_features:
             return data, None
         position = np.full(data.n_features if used is None else len(used), -1, dtype=np.int64)
@@ -170,19 +170,12 @@ def _dense_columns(x: Array, offset: bool) -> Array:
     return kept if len(kept) else np.arange(min(1, d))
 
 
-def _sparse_columns(rows: Sparse, places: Array, d: int, offset: bool) -> Array:
-    """Return the columns that are not zero throughout, not constant, nor equal to one before."""
-    n = len(rows.indptr) - 1
+def _sparse_columns(rows: Sparse, places: Array, d: int) -> Array:
+    """Return the columns that are not zero throughout, nor equal to one before."""
     counts, keys = np.zeros(d, dtype=np.int64), np.zeros(d, dtype=np.uint64)
     words = np.ascontiguousarray(rows.data).view(f"u{rows.data.dtype.itemsize}")
     _column_keys(rows.data, words, places, rows.indptr, counts, keys)
     live = counts > 0
-    if offset:  # a constant column has all n values, and the key that they give
-        full = np.flatnonzero(counts == n)
-        spread = np.zeros(d, dtype=bool)
-        spread[full] = True
-        _not_constant(rows.data, places, spread, np.zeros(d), np.zeros(d, dtype=bool))
-        live[spread] = False
     numbers = np.flatnonzero(live)
     _, first = np.unique(keys[numbers], return_index=True)
     kept = np.sort(numbers[first])
@@ -411,19 +404,6 @@ def _column_keys(data, words, places, indptr, counts, keys):
                 j = places[p]
                 counts[j] += 1
                 keys[j] += _mixed(_mixed(np.uint64(i + 1), np.uint64(words[p])), np.uint64(1))
-
-
-@_compiled
-def _not_constant(data, places, spread, values, met):
-    """Take columns out of ``spread`` in which two values differ."""
-    for p in range(data.size):
-        j = places[p]
-        if spread[j]:
-            if not met[j]:
-                met[j] = True
-                values[j] = data[p]
-            elif values[j] != data[p]:
-                spread[j] = False
 
 
 @_compiled

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from copy import copy
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 from linsep.compiling import compiled
 from linsep.data.arrays import to_floats
 from linsep.data.parallel import in_parallel
-from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
+from linsep.problem import Array, Dense, Floats, Rows, Sparse
 from linsep.prove.check.integers import over_power
 from linsep.prove.claims import Data, Separator
 
@@ -88,11 +87,6 @@ class ScaledView:
         near = np.abs(self.center).max(initial=0.0) < _NEAR and np.abs(self.shift).max(initial=0) < _ORDINARY
         self.plain = isinstance(data.rows, Sparse) or bool(near)  # whether units and center can go into the weights
 
-    @property
-    def radius(self) -> float:
-        """At least the size of any row."""
-        return math.hypot(*self._largest().tolist())
-
     def _largest(self) -> Floats:
         """Return the largest absolute value of every column."""
         data, tops, flaws = self.data, list[Floats](), list[float]()
@@ -123,12 +117,6 @@ class ScaledView:
 
         in_chunks(data.rows, len(data.y), data.n_features, work)
         return np.sqrt(squares)
-
-    def part(self, which: Array) -> ScaledView:
-        """Return the same view of some rows."""
-        some = copy(self)
-        some.data = self.data._replace(rows=take(self.data.rows, which), y=self.data.y[which])
-        return some
 
     def gather(self, pairs: Array) -> Floats:
         """Return inequalities as rows of size about 1, shape (m, dimension)."""

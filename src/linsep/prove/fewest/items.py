@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.problem import Array, Dense, Floats, Sparse, take
+from linsep.problem import Array, Floats
 from linsep.prove.claims import Data, Separator
-from linsep.prove.core.scaled_view import ScaledView, sums
+from linsep.prove.core.constraints import Constraints
+from linsep.prove.core.presolve import fingerprints
+from linsep.prove.core.scaled_view import ScaledView
 
-_PIECE = 1 << 16  # rows compared at a time
 _MANY, _CELL = 1_000_000, 10  # cells from which on a step takes long, and operations for each
 _TINY = 1e-11  # a singular value that small, against the largest, stands for a dependent column
 
@@ -37,8 +38,8 @@ class Items:
 
     data: Data
     rows: Array  # (m,) a row that stands for the item
+    of_row: Array  # (n,) the item of every row, -1 if it has none
     cost: Array  # (m,) int64, above 0
-    whole: Array  # (m,) what all copies of that row weigh, before contradictions were settled
     ids: Array  # (m V,) inequality numbers, row * classes + rival
     Z: Floats  # (m V, D)
     forced: tuple[Forced, ...]
@@ -61,46 +62,12 @@ class Items:
         return self.field.plane(self.turn @ w, exact=exact)
 
 
-def same_rows(data: Data) -> tuple[Array, Array]:
-    """Return for every row the number of its point, and an order in which rows of one point are neighbors."""
-    keys = sums(data, np.random.default_rng(1).normal(size=data.n_features) / 256)
-    order = np.argsort(keys, kind="stable")
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = keys[order[1:]] != keys[order[:-1]]
-    doubt, run = np.flatnonzero(~new), np.cumsum(new)
-    for start in range(0, len(doubt), _PIECE):
-        places = doubt[start : start + _PIECE]
-        new[places] = ~_equal(data, order[places - 1], order[places])
-    for number in np.unique(run[doubt[new[doubt]]]).tolist():  # different rows of one key, perhaps in turns
-        span = np.arange(*np.searchsorted(run, [number, number + 1]))
-        order[span] = sorted(order[span].tolist(), key=lambda i: _cells(data, i))
-        new[span[1:]] = ~_equal(data, order[span[:-1]], order[span[1:]])
-    point = np.empty(len(order), dtype=np.intp)
-    point[order] = np.cumsum(new) - 1
-    return point, order
-
-
-def _cells(data: Data, i: int) -> list[Any]:
-    """Return the cells of a row, sparse ones after their columns."""
-    part = take(data.rows, np.array([i]))
-    return part.data.ravel().tolist() if isinstance(part, Dense) else [*part.indices.tolist(), *part.data.tolist()]
-
-
-def _equal(data: Data, a: Array, b: Array) -> Array:
-    """Return which rows of ``a`` equal those of ``b``."""
-    left, right = take(data.rows, a), take(data.rows, b)
-    if isinstance(left, Dense):
-        return np.asarray((left.data == right.data).all(axis=1))
-    assert isinstance(right, Sparse)
-    starts, others = left.indptr.astype(np.int64), right.indptr.astype(np.int64)
-    equal: Array = np.asarray(np.diff(starts) == np.diff(others))
-    which = np.flatnonzero(equal)
-    lengths = np.diff(starts)[which]
-    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    p, q = np.repeat(starts[which], lengths) + within, np.repeat(others[which], lengths) + within
-    differ = (left.indices[p] != right.indices[q]) | (left.data[p] != right.data[q])
-    equal[np.repeat(which, lengths)[differ]] = False
-    return equal
+def _points(data: Data) -> Array:
+    """Return for every row the number of its point; hashes tell points apart, and the proof is checked in the end."""
+    rows = data.rows
+    if rows.data.dtype.kind == "f":
+        rows = rows._replace(data=rows.data + 0.0)  # zero has two signs
+    return np.unique(fingerprints(rows, data.n_features), return_inverse=True)[1]
 
 
 def make_items(data: Data, weights: Array, clock: Clock) -> Items:
@@ -109,18 +76,15 @@ def make_items(data: Data, weights: Array, clock: Clock) -> Items:
     Raises OutOfTime or Cancelled, before a step that takes long; the others are done even without time.
     """
     _ask(clock, len(data.y) * data.n_features)
-    point, order = same_rows(data)
     C = data.classes
-    kinds, first, kind = np.unique(point[order] * C + data.y[order], return_index=True, return_inverse=True)
-    rows = order[first]
-    whole = np.bincount(kind, weights=weights[order], minlength=len(kinds)).astype(np.int64)
+    kinds, rows, kind = np.unique(_points(data) * C + data.y, return_index=True, return_inverse=True)
+    whole = np.bincount(kind, weights=weights, minlength=len(kinds)).astype(np.int64)
     keep, points = whole > 0, kinds // C
     cost, forced, pairs = whole.copy(), [], []
-    if not data.offset:
-        for k in np.flatnonzero(keep & _zero(data, rows)).tolist():
-            rival = int(data.y[rows[k]] == 0)
-            forced.append(Forced((int(rows[k]) * C + rival,), int(cost[k])))
-            cost[k] = 0
+    for k in np.flatnonzero(keep & Constraints(data).zero_rows[rows]).tolist():
+        rival = int(data.y[rows[k]] == 0)
+        forced.append(Forced((int(rows[k]) * C + rival,), int(cost[k])))
+        cost[k] = 0
     twins = np.flatnonzero((points[1:] == points[:-1]) & (cost[1:] > 0) & (cost[:-1] > 0))
     for k in twins.tolist() if C == 2 else ():
         amount = int(min(cost[k], cost[k + 1]))
@@ -129,7 +93,9 @@ def make_items(data: Data, weights: Array, clock: Clock) -> Items:
     chosen = np.flatnonzero(keep & (cost > 0))
     if C > 2:
         pairs = _pairs(points[chosen], data.y[rows[chosen]], C)
-    rows, cost, whole = rows[chosen], cost[chosen], whole[chosen]
+    place = np.full(len(kinds), -1)
+    place[chosen] = np.arange(len(chosen))
+    rows, cost = rows[chosen], cost[chosen]
     ids = (rows[:, None] * C + np.arange(C))[np.arange(C) != data.y[rows][:, None]]
     _ask(clock, len(ids) * data.n_features)
     field = ScaledView(data, np.random.default_rng(0))
@@ -138,23 +104,13 @@ def make_items(data: Data, weights: Array, clock: Clock) -> Items:
         gathered = field.gather(ids)
         _ask(clock, gathered.size)
         Z, turn = _whitened(gathered, clock)
-    return Items(data, rows, cost, whole, ids, Z, tuple(forced), tuple(pairs), field, turn)
+    return Items(data, rows, place[kind], cost, ids, Z, tuple(forced), tuple(pairs), field, turn)
 
 
 def _ask(clock: Clock, cells: int) -> None:
     """Ask the clock before a step that looks at many cells."""
     if cells > _MANY:
         clock.check(_CELL * cells)
-
-
-def _zero(data: Data, rows: Array) -> Array:
-    """Return which of the rows are zero throughout."""
-    part = take(data.rows, rows)
-    if isinstance(part, Dense):
-        return np.asarray(~part.data.any(axis=1))
-    stored = np.concatenate(([0], np.cumsum(part.data != 0)))
-    starts = part.indptr.astype(np.int64)
-    return np.asarray(stored[starts[1:]] == stored[starts[:-1]])
 
 
 def _pairs(points: Array, classes: Array, C: int) -> list[tuple[int, int]]:

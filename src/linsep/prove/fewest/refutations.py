@@ -24,6 +24,7 @@ class Cut:
     plus: Array
     minus: Array
     items: Array  # (k,) items of ``plus``, each once
+    wrong: Array  # (k,) items of ``minus``, each once
 
     @property
     def key(self) -> tuple[bytes, bytes]:
@@ -39,24 +40,24 @@ class Pool:
         self.cuts: list[Cut] = []
         self.known: dict[tuple[bytes, bytes], int] = {}
         self.exact: dict[int, list[int] | None] = {}  # multipliers by inequality, plus first; None: floats were wrong
-        self._flat = _Flat()
+        self._flat: tuple[Array, ...] = ()  # items of all refutations, and which of them each belongs to
+        self._listed = -1
 
     def add(self, plus: Array, minus: Array) -> int:
         """Return the number of a refutation, new or not."""
         plus, minus = np.sort(plus), np.sort(minus)
-        cut = Cut(plus, minus, np.unique(plus // self.items.V))
+        cut = Cut(plus, minus, np.unique(plus // self.items.V), np.unique(minus // self.items.V))
         number = self.known.setdefault(cut.key, len(self.cuts))
         if number == len(self.cuts):
             self.cuts.append(cut)
-            self._flat.add(cut, self.items.V)
         return number
 
     def usable(self, state: Array) -> Array:
         """Return which refutations may be used where ``state`` is 1 for items held right, -1 wrong, 0 undecided."""
-        flat = self._flat.arrays()
+        plus, plus_of, minus, minus_of = self._arrays()
         usable = np.ones(len(self.cuts), dtype=bool)
-        usable[flat.plus_of[state[flat.plus] < 0]] = False
-        usable[flat.minus_of[state[flat.minus] >= 0]] = False
+        usable[plus_of[state[plus] < 0]] = False
+        usable[minus_of[state[minus] >= 0]] = False
         for number, found in self.exact.items():
             if found is None:
                 usable[number] = False
@@ -64,10 +65,18 @@ class Pool:
 
     def covered(self, y: Floats, state: Array) -> Floats:
         """Return for every refutation how much of it ``y`` covers, rows held right left out."""
-        flat = self._flat.arrays()
-        free = state[flat.plus] == 0
-        total = np.bincount(flat.plus_of, weights=np.where(free, y[flat.plus], 0.0), minlength=len(self.cuts))
+        plus, plus_of, _, _ = self._arrays()
+        total = np.bincount(plus_of, weights=np.where(state[plus] == 0, y[plus], 0.0), minlength=len(self.cuts))
         return np.asarray(total, dtype=np.float64)
+
+    def _arrays(self) -> tuple[Array, ...]:
+        """Return the items of all refutations and whose they are: of those held right, then of those held wrong."""
+        if self._listed != len(self.cuts):
+            self._flat, self._listed = (), len(self.cuts)
+            for parts in ([cut.items for cut in self.cuts], [cut.wrong for cut in self.cuts]):
+                items = np.concatenate((np.zeros(0, dtype=np.intp), *parts)).astype(np.intp)
+                self._flat += items, np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        return self._flat
 
     def multipliers(self, number: int) -> list[int] | None:
         """Return exact multipliers of a refutation, plus before minus, or None if the floats were wrong."""
@@ -108,37 +117,3 @@ class Pool:
         lowest = min(shifts)
         factors = [value << (shift - lowest) for value, shift in zip(multipliers, shifts, strict=True)]
         return any(value > 0 for value in factors) and not any((fmpz_mat(1, len(factors), factors) * A).entries())
-
-
-@dataclass(frozen=True, eq=False)
-class _Arrays:
-    plus: Array
-    plus_of: Array
-    minus: Array
-    minus_of: Array
-
-
-class _Flat:
-    """Items of all refutations in one array, grown by doubling."""
-
-    def __init__(self) -> None:
-        self._parts: dict[str, list[Array]] = {"plus": [], "plus_of": [], "minus": [], "minus_of": []}
-        self._count = 0
-        self._made: _Arrays | None = None
-
-    def add(self, cut: Cut, V: int) -> None:
-        """Append a refutation."""
-        negative = np.unique(cut.minus // V)
-        for name, values in (("plus", cut.items), ("minus", negative)):
-            self._parts[name].append(values)
-            self._parts[name + "_of"].append(np.full(len(values), self._count))
-        self._count += 1
-        self._made = None
-
-    def arrays(self) -> _Arrays:
-        """Return everything as four arrays."""
-        if self._made is None:
-            for name, parts in self._parts.items():
-                self._parts[name] = [np.concatenate(parts).astype(np.intp)] if parts else [np.zeros(0, dtype=np.intp)]
-            self._made = _Arrays(**{name: parts[0] for name, parts in self._parts.items()})
-        return self._made

@@ -21,8 +21,7 @@ from linsep.problem import Array, Dense, take
 from linsep.prove.check import check_fewest
 from linsep.prove.checking import check_errors_claim
 from linsep.prove.claims import Data, Separator
-from linsep.prove.fewest.certificates import Proof, Unproved, Writer
-from linsep.prove.fewest.document import fewest_size
+from linsep.prove.fewest.certificates import Proof, Unproved, Writer, fewest_size
 from linsep.prove.fewest.items import make_items
 from linsep.prove.fewest.search import CLOSING, Budget, Search, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
@@ -453,10 +452,9 @@ def _certain(fewest: Fewest, data: Data, weights: Array, clock: Budget) -> list[
         return []
     found = []
     goal = fewest.upper - items.base + 1
-    of_row = {int(row): k for k, row in enumerate(items.rows.tolist())}
     pool = None
     for row in np.sort(fewest.rows).tolist():
-        item = of_row.get(_stand_in(data, row, items), -1)
+        item = int(items.of_row[row])
         if item < 0:
             continue
         cost = items.cost.copy()
@@ -475,12 +473,3 @@ def _certain(fewest: Fewest, data: Data, weights: Array, clock: Budget) -> list[
         if lower == goal and check_fewest.lower_holds(proof, fewest.upper + 1, data, weights, (int(items.rows[item]),)):
             found.append(row)
     return found
-
-
-def _stand_in(data: Data, row: int, items: Any) -> int:
-    """Return the row that stands for all copies of a row."""
-    from linsep.prove.fewest.items import same_rows
-
-    point, _ = same_rows(data)
-    same = items.rows[(point[items.rows] == point[row]) & (data.y[items.rows] == data.y[row])]
-    return int(same[0]) if len(same) else -1

@@ -11,17 +11,16 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from linsep import compiling
 from linsep.clock import OPERATION, Clock, OutOfTime, UntilStopped
-from linsep.data.arrays import to_floats
-from linsep.problem import Array, Dense, Floats, take
-from linsep.prove.check.exact_signs import difference, signs
-from linsep.prove.claims import Data, Refutation, Separator, Verdict
+from linsep.problem import Array, Floats, take
+from linsep.prove.check.exact_signs import signs
+from linsep.prove.claims import Data, Separator, Verdict
+from linsep.prove.core.constraints import sides
 from linsep.prove.fewest import line_search
 from linsep.prove.fewest.items import Items
 from linsep.prove.fewest.refutations import Pool
@@ -316,55 +315,19 @@ class Search:
         """
         data = self.items.data
         rows = self.items.rows[which]
-        alone = len(np.unique(data.y[rows])) == 1
-        if data.offset and alone:
+        if data.offset and len(np.unique(data.y[rows])) == 1:
             return None
         limit = self.clock.spare
         clock = Clock(None if limit == math.inf else max(0.0, limit))
         part = data._replace(rows=take(data.rows, rows), y=data.y[rows])
-        verdict = of_one_class(part, clock) if alone else decide(part, tuple(range(data.classes)), clock)
+        verdict = decide(part, tuple(range(data.classes)), clock)
         self.clock.check()
         return verdict
 
 
-def of_one_class(data: Data, clock: Clock) -> Verdict:
-    """Return the verdict on rows of one class and planes through the origin: does a direction have all in front.
-
-    A row is its opposite with the other label, which makes two classes of them.
-    """
-    own, n = int(data.y[0]), len(data.y)
-    x = to_floats(data.rows, np.arange(n), data.n_features)
-    y = np.ones(n, dtype=np.intp)
-    if n > 1:
-        x[0], y[0] = -x[0], 0
-        found = decide(Data(Dense(x), y, data.n_features, 2, False), (0, 1), clock)
-    else:  # a row that is not zero is in front of itself
-        found = Verdict("separable", Separator(x[0], 0.0), None, (0, 1), data.n_features, False)
-    plane, refutation = found.separator, found.refutation
-    if data.classes > 2 or own == 0:
-        rival = int(own == 0)
-        if plane is not None:
-            W = np.zeros((data.classes, data.n_features), dtype=plane.w.dtype)
-            W[own] = plane.w
-            plane = Separator(W, np.zeros(data.classes)) if data.classes > 2 else Separator(-plane.w, 0.0)
-        if refutation is not None:
-            rows = refutation.rows
-            refutation = Refutation(rows, refutation.multipliers, np.full(len(rows), rival, dtype=np.intp))
-    return replace(found, separator=plane, refutation=refutation)
-
-
 def wrong_rows(data: Data, rows: Array, plane: Separator) -> Array:
     """Return which of some rows are not strictly on their side, exactly."""
-    W, b = plane.per_class()
-    full: Any = np.column_stack((W, b))
-    y = data.y[rows]
-    if data.classes == 2:
-        side = signs(data.rows, rows, difference(full[1], full[0]))
-        return np.asarray(np.where(y == 1, side, -side) <= 0)
-    wrong = np.zeros(len(rows), dtype=bool)
-    for own in range(data.classes):
-        here = np.flatnonzero(y == own)
-        for rival in range(data.classes):
-            if rival != own and len(here):
-                wrong[here] |= signs(data.rows, rows[here], difference(full[own], full[rival])) <= 0
-    return wrong
+    part = data._replace(y=data.y[rows])
+    side = sides(part, plane, lambda some, normal: signs(data.rows, rows[some], normal))
+    side[np.arange(len(rows)), part.y] = 1
+    return np.asarray(side.min(axis=1, initial=1) <= 0)

@@ -160,18 +160,6 @@ def null_vectors(A: Any, start: Any) -> Any:
     return vectors
 
 
-def express(A: Any, target: Any) -> tuple[list[int], int]:
-    """Return ``c`` and ``q > 0`` with ``Σ c_i a_i = q target``, a row in the span of the rows of ``A``."""
-    rows, columns = pivots(A)
-    c, q = [0] * A.nrows(), fmpz(1)
-    if rows:
-        right = fmpz_mat(len(columns), 1, [target[0, j] for j in columns])
-        numerators, q = select(A, rows, columns).transpose().solve(right).numer_denom()
-        for k, i in enumerate(rows):
-            c[i] = int(numerators[k, 0])
-    return c, int(q)
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # Wolfe's algorithm over the rationals
 
@@ -195,15 +183,6 @@ def nearest(A: Any, start: list[int], weights: Floats, clock: Clock) -> tuple[An
             return x, None
         S.append(lowest)
         multipliers.append(fmpq(0))
-
-
-def lowest_point(A: Any, weights: Floats, clock: Clock) -> tuple[Any, Dependency | None]:
-    """Return the lowest point of the hull of a corral within the rows of ``A``, or a dependency if it is the origin."""
-    S, multipliers = _independent(A, list(range(A.nrows())), weights)
-    S, multipliers, mu, origin = _corral(A * A.transpose(), S, multipliers, clock)
-    if origin:
-        return None, _positive(S, whole(multipliers))
-    return _combined(A, S, mu), None
 
 
 def _combined(A: Any, S: list[int], mu: list[Any]) -> Any:

@@ -24,9 +24,8 @@ from linsep.problem import Array, Dense, Sparse
 from linsep.prove.check.integers import over_common
 from linsep.prove.claims import Data
 from linsep.prove.core import facial_reduction
-from linsep.prove.core.constraints import Constraints
+from linsep.prove.core.constraints import Constraints, LongConstraints
 from linsep.prove.core.exact_steps import Outcome
-from linsep.prove.core.long_constraints import LongConstraints
 from linsep.prove.core.presolve import peel
 from linsep.prove.numbers import algebra
 from linsep.prove.numbers.algebra import Solver, entries, first_independent, one_column, primitive

@@ -19,8 +19,7 @@ from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Rows
 from linsep.prove.check.plain_document import label_text
 from linsep.prove.claims import Data
-from linsep.prove.core.constraints import Constraints
-from linsep.prove.core.long_constraints import LongConstraints
+from linsep.prove.core.constraints import Constraints, LongConstraints
 from linsep.prove.numbers.cells import Cells, ExactRows, derived
 
 INTERCEPT = "Intercept"

@@ -29,8 +29,6 @@ from linsep.prove.core.scaled_view import WIDE, sums
 from linsep.prove.core.wide_rows import weak_plane
 from linsep.prove.numbers import algebra
 
-_NO_PAIRS = np.empty((0, 2), np.intp)
-
 
 def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE) -> Verdict:
     """Return the verdict, confirmed by the exact check; "unknown" if the time is up first.

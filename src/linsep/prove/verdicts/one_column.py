@@ -111,7 +111,7 @@ def telling_columns(
     n, counts = len(y), np.bincount(y, minlength=len(classes))
     few = int(min(_SHARE * n, _OF_CLASS * counts.min())) if len(classes) == 2 else 0
     shuffled = np.random.default_rng(0).permutation(n) if n > 4 * _SAMPLES[0] else np.empty(0, np.intp)
-    samples = [shuffled[:size] for size in _SAMPLES if n > 4 * size]
+    samples = [shuffled[:size] for size in _SAMPLES if n > 4 * size] or [np.arange(n)]
     found = []
     for j, values in _columns(X, y, counts, few):
         if clock is not None and clock.left <= 0:

@@ -6,17 +6,17 @@ function answers for one part; `Parts` asks all of them. No answer depends on wh
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable
 from copy import copy
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
-from linsep.prove.check.exact_signs import difference, signs
+from linsep.prove.check.exact_signs import signs
 from linsep.prove.claims import Data, Separator
+from linsep.prove.core.constraints import sides
 from linsep.prove.core.scaled_view import ScaledView
 from linsep.prove.numbers.cells import ExactRows
 
@@ -149,25 +149,14 @@ def worst(part: Part, doubt: Doubt) -> tuple[int, Array, Array, Floats]:
         return 0, some.numbers, np.empty(0, bool), np.empty(0)
     view = copy(doubt.view)
     view.data = view.data._replace(rows=some.rows, y=some.y)
-    wrong = _sides(doubt.plane, some, view.data.classes, part.exact) < (1 if doubt.strictly else 0)
+    exact = part.exact.signs if part.exact is not None else partial(signs, some.rows)
+    side = sides(view.data, doubt.plane, exact)
+    side[np.arange(len(side)), some.y] = 1
+    wrong = side.min(axis=1) < (1 if doubt.strictly else 0)
     scores, _ = view.sweep(doubt.w)
     which = np.flatnonzero(wrong | (scores <= doubt.below))
     which = which[np.lexsort((scores[which], ~wrong[which]))[: doubt.most]]
     return int(wrong.sum()), some.numbers[which], wrong[which], scores[which]
-
-
-def _sides(plane: Separator, some: Some, classes: int, exact: ExactRows | None) -> Array:
-    """Return for every row the exact sign of its lowest inequality."""
-    W, b = plane.per_class()
-    full, sides = np.column_stack((W, b)), np.ones(len(some.y), dtype=np.int8)
-    for own, rival in ((1, 0),) if classes == 2 else itertools.permutations(range(classes), 2):
-        members = np.arange(len(some.y)) if classes == 2 else np.flatnonzero(some.y == own)
-        if len(members) == 0:
-            continue
-        normal = difference(full[own], full[rival])
-        side = signs(some.rows, members, normal) if exact is None else exact.signs(members, normal)
-        sides[members] = np.minimum(sides[members], side) if classes > 2 else np.where(some.y == 0, -side, side)
-    return sides
 
 
 def outside(part: Part, span: Span) -> Array:

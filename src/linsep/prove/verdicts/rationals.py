@@ -6,7 +6,6 @@ again on the exact rows. Where the exact check does not confirm the outcome, the
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,13 +20,13 @@ from linsep.data.arrays import is_sparse
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import DataError
 from linsep.problem import Array, Rows
-from linsep.prove.check.exact_signs import Row, difference
+from linsep.prove.check.exact_signs import Row
 from linsep.prove.check.fast_check import plane_fits, refutation_fits
 from linsep.prove.check.fast_facts import inequalities, normals, rank, total
 from linsep.prove.check.integers import over_common
-from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, SEPARABLE, UNKNOWN, Refutation, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, SEPARABLE, UNKNOWN, Data, Refutation, Verdict
+from linsep.prove.core.constraints import LongConstraints, sides
 from linsep.prove.core.facial_reduction import solve
-from linsep.prove.core.long_constraints import LongConstraints
 from linsep.prove.numbers import algebra
 from linsep.prove.numbers.cells import Cells, ExactRows
 from linsep.prove.numbers.given import BINARY, all_finite
@@ -96,13 +95,10 @@ def _separates(verdict: Verdict, rows: ExactRows, codes: Array) -> bool:
     classes = len(verdict.classes)
     if not plane_fits(W, b, classes, verdict.n_features, verdict.fit_intercept):
         return False
-    full, some = np.column_stack((W, b)), False
-    for own, rival in itertools.permutations(range(classes), 2):
-        side = rows.signs(np.flatnonzero(codes == own), difference(full[own], full[rival]))
-        if side.min(initial=1) < (verdict.kind == SEPARABLE):
-            return False
-        some |= bool(side.max(initial=0) > 0)
-    return some
+    data = Data(rows.near, codes, verdict.n_features, classes, verdict.fit_intercept)
+    side = sides(data, verdict.separator, rows.signs)
+    rivals = np.arange(classes) != codes[:, None]
+    return bool((side[rivals] >= (verdict.kind == SEPARABLE)).all() and side.any())
 
 
 def _contradicts(verdict: Verdict, refutation: Refutation, rows: ExactRows, codes: Array) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.prove.check.exact_signs import difference, signs
-from linsep.prove.claims import QUASI, UNKNOWN, Verdict
+from linsep.prove.check.exact_signs import signs
+from linsep.prove.claims import QUASI, UNKNOWN, Data, Verdict
+from linsep.prove.core.constraints import sides
 from linsep.prove.numbers.cells import cells, whole_table
 from linsep.prove.numbers.tables import table_of
 from linsep.prove.verdicts.separability import decide_arrays
@@ -60,15 +62,13 @@ def tied_classes(verdict: Verdict, X: Any, y: Any, clock: Clock) -> Ties | None:
     stored = None if found is None else cells(found.X, verdict.values, offset=verdict.fit_intercept)
     if found is None or stored is None:  # 64 bits do not hold the numbers
         return None
-    W, b = stored.inside(verdict.separator).per_class()
-    full, classes = np.column_stack((W, b)), len(verdict.classes)
-    tie, rows = np.zeros((classes, classes), dtype=bool), np.zeros(len(found.codes), dtype=bool)
+    classes = len(verdict.classes)
+    data = Data(stored.rows, found.codes, verdict.n_features, classes, verdict.fit_intercept)
+    level = sides(data, stored.inside(verdict.separator), partial(signs, stored.rows)) == 0
+    level[np.arange(len(level)), found.codes] = False
+    rows, tie = level.any(axis=1), np.zeros((classes, classes), dtype=bool)
     for own in range(classes):
-        which = np.flatnonzero(found.codes == own)
-        for rival in set(range(classes)) - {own}:
-            level = signs(stored.rows, which, difference(full[own], full[rival])) == 0
-            tie[own, rival] = level.any()
-            rows[which[level]] = True
+        tie[own] = level[found.codes == own].any(axis=0)
     tie |= tie.T
     pairs = []
     for i, j in np.argwhere(np.triu(tie)).tolist():
