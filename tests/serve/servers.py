@@ -24,7 +24,8 @@ for line in sys.stdin:
         for note in service.notes:
             print(json.dumps({"note": note}), flush=True)
         started = lambda url: print(json.dumps({"url": url, "pid": os.getpid()}), flush=True)
-        serve(service, Address(port=options["port"]), started=started)
+        address = Address(port=options["port"])
+        serve(service, address, address.access(1000, 30.0), started=started)
         os._exit(0)
     _, status = os.waitpid(child, 0)
     print(json.dumps({"ended": os.waitstatus_to_exitcode(status)}), flush=True)

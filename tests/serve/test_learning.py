@@ -351,8 +351,9 @@ def test_examples_that_would_overflow_the_weights_are_refused(tmp_path):
         requests.append(services.Request(parse(body, JSON, {}, service.limits, service.columns, labeled=True)))
     answers = service.learn(requests)
     assert [isinstance(each, Refused) for each in answers] == [False, True, False]
+    assert isinstance(service.learn(requests[1:2])[0], Refused)
     assert "overflow" in str(answers[1])
-    assert service.number == 2
+    assert (service.number, service.stats()["examples"], service.export(str(tmp_path / "model.linsep"))) == (2, 2, 2)
     service.close()
     assert replay(tmp_path, check=True).problems == []
 

@@ -135,7 +135,7 @@ def serve(
         listening.host, listening.port, listening.token_file, listening.tls_certificate, listening.tls_key,
         listening.behind_proxy,
     )  # fmt: skip
-    address.access(bounds.max_requests, bounds.timeout)
+    access = address.access(bounds.max_requests, bounds.timeout)
     classes = None if keeping.classes is None else [label(word.strip()) for word in keeping.classes.split(",")]
     limits = Limits(int(bounds.max_body_mb * 1e6), bounds.max_features, bounds.max_words, bounds.max_classes)
     service = Service(
@@ -152,10 +152,8 @@ def serve(
 
     patience = min(10.0, bounds.timeout)
     listen(
-        service, address, name=listening.name, requests=bounds.max_requests, seconds=bounds.timeout,
-        waiting=bounds.max_waiting, patience=patience,
-        started=started,
-    )  # fmt: skip
+        service, address, access, name=listening.name, waiting=bounds.max_waiting, patience=patience, started=started
+    )
     log("stopped", examples=service.number)
 
 

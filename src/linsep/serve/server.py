@@ -118,8 +118,6 @@ class Impatient(H11Protocol):
 class Server(uvicorn.Server):
     """A server that ends well when it is told to: SIGTERM and Ctrl-C finish what was accepted."""
 
-    on_stop: Callable[[], None]
-
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Take the signals, and do not pass them on afterwards."""
@@ -131,24 +129,22 @@ class Server(uvicorn.Server):
 
     def end(self) -> None:
         """Stop: no new requests, and an end to events."""
-        self.on_stop()
+        self.config.app.closing = True  # type: ignore[union-attr]
         self.should_exit = True
 
 
 def serve(
     service: Service,
     address: Address,
+    access: Access,
     *,
     name: str = "linsep",
-    requests: int = 1000,
-    seconds: float = 30.0,
     waiting: int = 200_000,
     patience: float = 10.0,
     started: Callable[[str], None] | None = None,
     stop: list[Callable[[], object]] | None = None,
 ) -> None:
     """Answer requests until a signal comes, or ``stop``, to which a function is added, is called; close the service."""
-    access = address.access(requests, seconds)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 65536)) if hard > 0 else soft, hard))
@@ -162,7 +158,6 @@ def serve(
         ssl_certfile=address.tls_certificate, ssl_keyfile=address.tls_key, proxy_headers=False,
     )  # fmt: skip
     server = Server(config)
-    server.on_stop = lambda: setattr(app, "closing", True)
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sends without delay only then
     try:
@@ -195,6 +190,7 @@ def serve(
 def running(folder: str | os.PathLike[str], model: Any = None, **options: Any) -> Iterator[str]:
     """Serve a folder in a thread of this process as long as the context lasts; yield the address."""
     address, ready = options.pop("address", Address(port=0)), threading.Event()
+    access = address.access(options.pop("requests", 1000), options.pop("seconds", 30.0))
     service, found = Service(folder, model), [""]
 
     def started(url: str) -> None:
@@ -202,7 +198,7 @@ def running(folder: str | os.PathLike[str], model: Any = None, **options: Any) -
         ready.set()
 
     thread = threading.Thread(
-        target=lambda: serve(service, address, started=started, stop=stop, **options), daemon=True
+        target=lambda: serve(service, address, access, started=started, stop=stop, **options), daemon=True
     )
     stop: list[Callable[[], object]] = []
     thread.start()

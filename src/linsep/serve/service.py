@@ -44,7 +44,7 @@ WINDOWS = (100, 1000, 10_000)  # last examples over which the running error is t
 _MANY, _OFTEN, _SELDOM = 200_000, 10.0, 300.0  # examples, and seconds, between two snapshots
 _COPYING = 0.05  # share of the time that may go into copies for readers while requests wait
 _RECENT = 200  # mistakes that are listed
-FULL = "the server cannot write to its disk (perhaps it is full): nothing of this request was learned; try again later"
+FULL = "the server cannot write to its disk (perhaps it is full): try again later"
 
 
 class Request(NamedTuple):
@@ -161,13 +161,10 @@ class Service:
 
         ``more`` says that others wait: then readers may get the new weights a little later.
         """
-        if self.stale:  # what is in memory was not committed
-            try:
-                with self.store.transaction():
-                    self.store.set("recovered", str(time.time()))
-                self._open()
-            except (sqlite3.Error, OSError):
-                return [Refused(FULL, status=503)] * len(requests)
+        if self.stale and not self._recovered():
+            return [Refused(f"{FULL}: nothing of this request was learned; try again later", status=503)] * len(
+                requests
+            )
         group, results = _Group(self.number), list[Any]()
         before = len(self.columns.entries), self.columns.dense, len(self.labels)
         for request in requests:
@@ -190,6 +187,7 @@ class Service:
                     self.store.add_keys(group.keys)
             self.stale = False
         except FloatingPointError:
+            self._recovered()
             if len(requests) > 1:
                 return [self.learn([request])[0] for request in requests]
             return [Refused("the weights would overflow: none of these examples is learned; scale the numbers")]
@@ -199,6 +197,16 @@ class Service:
         if record is not None:
             self._publish(record, more)
         return [r if isinstance(r, Exception) else self._answer(r, record) for r in results]
+
+    def _recovered(self) -> bool:
+        """Make what is in memory anew from the log, as soon as that can be written again; say whether it can."""
+        try:
+            with self.store.transaction():
+                self.store.set("recovered", str(time.time()))
+            self._open()
+        except (sqlite3.Error, OSError):
+            return False
+        return True
 
     def _add(self, request: Request, group: _Group) -> list[int]:
         """Add what is new in a request to the group; return the numbers of all its examples."""
@@ -318,7 +326,7 @@ class Service:
         try:
             self.store.keep([row for some in rows for row in some], self.pending_days)
         except (sqlite3.Error, OSError):
-            return [Refused("the server cannot write to its disk (perhaps it is full)", status=503)] * len(rows)
+            return [Refused(FULL, status=503)] * len(rows)
         return [None] * len(rows)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -345,7 +353,7 @@ class Service:
 
     def export(self, path: str) -> int:
         """Write the model as `linsep predict` reads it; return its number in the log."""
-        if self.stale:
+        if self.stale and not self._recovered():
             raise Refused(FULL, status=503)
         if self.number == 0 or self.columns.width == 0:
             raise Refused("nothing has been learned yet", status=404)
