@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import subprocess
 import sys
 import warnings
-import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from numpy.lib import format as npy
 from sklearn.exceptions import ConvergenceWarning
 
 from linsep import Perceptron, fit_source, read, separate, separation
@@ -548,47 +545,6 @@ def test_an_index_that_asks_for_too_many_features(tmp_path: Path) -> None:
         read(path).to_arrays()
     assert read(path, max_features=2**29).to_arrays()[0].shape == (2, 2**28)
     assert read(path, n_features=2**28).to_arrays()[0].shape == (2, 2**28)
-
-
-@pytest.mark.parametrize("line", [b"1,", b"x", b'"', b"1 ", b"1:1 "])
-@pytest.mark.parametrize("ending", ["csv.gz", "svm.gz"])
-def test_a_line_without_an_end(tmp_path: Path, line: bytes, ending: str) -> None:
-    path = tmp_path / f"t.{ending}"
-    with gzip.open(path, "wb", compresslevel=1) as file:
-        for _ in range(100):
-            file.write(line * (2**20 // len(line)))
-    with pytest.raises(ReadError, match=r"line has more than [\d,]+ bytes|more than 131,072 columns"):
-        read(path).to_arrays()
-
-
-def archive(path: Path, **members: tuple[dict[str, Any], int]) -> Path:
-    """Write an NPZ of arrays of zeros, in few bytes."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
-        for name, (header, size) in members.items():
-            with file.open(f"{name}.npy", "w", force_zip64=True) as member:
-                npy.write_array_header_1_0(member, {"fortran_order": False, "descr": "<f8", **header})
-                for start in range(0, size, 1 << 20):
-                    member.write(bytes(min(1 << 20, size - start)))
-    return path
-
-
-@pytest.mark.parametrize(("members", "said"), [
-    ({"X": ({"shape": (1, 2**25)}, 2**28), "y": ({"shape": (1,)}, 8)},
-     "33,554,432 columns are more than the limit (max_features="),
-    ({"X": ({"shape": (2**26 + 1, 1), "fortran_order": True}, 2**29 + 8), "y": ({"shape": (1,)}, 8)},
-     "X would grow from "),
-    ({"X": ({"shape": (2, 0)}, 0), "y": ({"shape": (2,)}, 16)}, "the rows have no columns"),
-    ({"X": ({"shape": (2, 1)}, 16), "y": ({"shape": (2,), "descr": "<U2000"}, 16000)},
-     "its labels take 8,000 bytes each"),
-    ({"data": ({"shape": (10**6,)}, 8 * 10**6), "indices": ({"shape": (10**6,), "descr": "<i4"}, 4 * 10**6),
-      "indptr": ({"shape": (2,), "descr": "<i8"}, 16), "shape": ({"shape": (2,), "descr": "<i8"}, 16),
-      "y": ({"shape": (1,)}, 8)}, "the rows have no columns"),
-])  # fmt: skip
-def test_archives_that_unfold(tmp_path: Path, members: dict[str, Any], said: str) -> None:
-    path = archive(tmp_path / "t.npz", **members)
-    with pytest.raises(ReadError) as caught:
-        read(path).to_arrays()
-    assert str(caught.value).startswith(f"{path}: {said}")
 
 
 def test_more_words_than_allowed() -> None:

@@ -9,16 +9,13 @@ import sys
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from linsep.compiling import compiled
 from linsep.errors import DataError
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
-
-if TYPE_CHECKING:
-    pass
 
 # ---------------------------------------------------------------------------------------------------------------
 # Sparse matrices; SciPy is imported only when there are any

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -358,12 +358,9 @@ class TableSource(Source):
         self._gaps: Counter[str] = Counter()  # of the present iteration
         self._ranges: tuple[Floats, Floats] | None = None  # of the numbers, while a description is made
 
-    def __copy__(self) -> Self:
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(self.__getstate__())
-        twin._levels = Levels(self._levels.first, self._levels.order, fixed=self._levels.fixed)
-        twin._gaps = Counter()
-        return twin
+    def __getstate__(self) -> dict[str, Any]:  # a copy learns words of its own
+        levels = Levels(self._levels.first, self._levels.order, fixed=self._levels.fixed)
+        return super().__getstate__() | {"_levels": levels, "_gaps": Counter()}
 
     def _arrange(self, layout: Layout) -> None:
         """Take the layout, the user's if there is one, and let it say what the features are."""

@@ -1,4 +1,4 @@
-"""Files whose sizes lie are refused in one line within a bounded address space, whatever they say of themselves."""
+"""Hostile files are refused in one line within bounded memory: sizes that lie, lines without end, odd archives."""
 
 import gzip
 import io
@@ -16,6 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import linsep
+from linsep import read
+from linsep.errors import ReadError
 
 ROOM = 5 << 30  # bytes of address space, of which libraries take the most
 PROGRAM = f"""
@@ -133,3 +135,85 @@ def test_numbers_in_binary_files_may_be_anything(honest, tmp_path):
     said = judged(files)
     assert "" in said  # some changes matter to nobody
     assert len([text for text in said if text]) > len(files) // 3
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Lines
+
+
+@pytest.mark.parametrize("line", [b"1,", b"x", b'"', b"1 ", b"1:1 "])
+@pytest.mark.parametrize("ending", ["csv.gz", "svm.gz"])
+def test_a_line_without_an_end(tmp_path, line, ending):
+    path = tmp_path / f"t.{ending}"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(100):
+            file.write(line * (2**20 // len(line)))
+    with pytest.raises(ReadError, match=r"line has more than [\d,]+ bytes|more than 131,072 columns"):
+        read(path).to_arrays()
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Archives of arrays
+
+CSR = {"data": [1.0, 2.0], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 2], "y": [0, 1]}
+TWO = "X must be a two-dimensional array of real numbers"
+
+
+@pytest.mark.parametrize(("members", "said"), [
+    ({"a": [1]}, "expected arrays X and y, or those of a sparse matrix and y; the file holds a"),
+    ({"X": np.zeros((2, 2))}, "has no labels"),
+    ({"X": np.ones(3), "y": np.ones(3)}, TWO),
+    ({"X": np.ones((2, 2), complex), "y": np.ones(2)}, TWO),
+    ({**CSR, "shape": [2]}, "shape must be two numbers"),
+    ({**CSR, "shape": [2.0, 2.0]}, "shape must be two numbers"),
+    ({**CSR, "shape": [2, -1]}, "the rows have no columns"),
+    ({**CSR, "shape": [3, 2]}, "the arrays of the CSR matrix do not fit together"),
+    ({**CSR, "shape": [10**12, 2]}, "the arrays of the CSR matrix do not fit together"),
+    ({**CSR, "indptr": [0, 2]}, "the arrays of the CSR matrix do not fit together"),
+    ({**CSR, "data": [1.0]}, "the arrays of the CSR matrix do not fit together"),
+    ({**CSR, "indices": np.ones(2)}, "the arrays of the CSR matrix do not have the right"),
+    ({**CSR, "indices": [0, 2]}, "a column of the CSR matrix is not among its 2 columns"),
+    ({**CSR, "indices": [0, -1]}, "a column of the CSR matrix is not among its 2 columns"),
+    ({**CSR, "indptr": [0, 2, 1]}, "the row pointers"),
+    ({**CSR, "indptr": [1, 1, 2]}, "the row pointers"),
+    ({**CSR, "indptr": [0, 1, 9]}, "the row pointers"),
+    ({**CSR, "y": [1]}, "has 2 rows, but y has shape"),
+    ({**CSR, "format": b"csc"}, "holds a sparse matrix that is not in CSR format"),
+])  # fmt: skip
+def test_arrays_that_are_no_rows(tmp_path, members, said):
+    np.savez(tmp_path / "a.npz", **members)
+    with pytest.raises(ReadError) as caught:
+        read(tmp_path / "a.npz").to_arrays()
+    assert str(caught.value).startswith(f"{tmp_path / 'a.npz'}: {said}")
+    if set(members) == {"X"}:
+        assert read(tmp_path / "a.npz", labels=False).to_arrays()[1] is None
+
+
+@pytest.mark.parametrize(("members", "said"), [
+    ({"X": ((1, 2**25), 2**28), "y": ((1,), 8)}, "33,554,432 columns are more than the limit (max_features="),
+    ({"X": ((2**25 + 1, 1), 2**28 + 8), "y": ((1,), 8)}, "X would grow from "),
+    ({"X": ((2, 0), 0), "y": ((2,), 16)}, "the rows have no columns"),
+    ({"X": ((2, 1), 16), "y": ((2,), 16000, "<U2000")}, "its labels take 8,000 bytes each"),
+    ({"data": ((10**6,), 8 * 10**6), "indices": ((10**6,), 4 * 10**6, "<i4"), "indptr": ((2,), 16, "<i8"),
+      "shape": ((2,), 16, "<i8"), "y": ((1,), 8)}, "the rows have no columns"),
+    ({"X": ((2, 1000), 16), "y": ((2,), 16)}, "X is shorter than its header says"),
+    ({"X": ((2, 2), 31), "y": ((2,), 16)}, "X is shorter than its header says"),
+])  # fmt: skip
+def test_archives_that_unfold(tmp_path, members, said):
+    """Arrays of zeros take few bytes, and may have more or fewer of them than their headers say."""
+    path = tmp_path / "t.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+        for name, (shape, size, *kind) in members.items():
+            with file.open(f"{name}.npy", "w", force_zip64=True) as member:
+                member.write(npy(shape, kind=kind[0] if kind else "<f8"))
+                for start in range(0, size, 1 << 20):
+                    member.write(bytes(min(1 << 20, size - start)))
+    with pytest.raises(ReadError) as caught:
+        read(path).to_arrays()
+    assert str(caught.value).startswith(f"{path}: {said}")
+
+
+def test_a_header_that_is_none(tmp_path):
+    (tmp_path / "a.npz").write_bytes(npz(X=b"\x93NUMPY\x01\x00\x05\x00{'a'}", y=npy((2,), bytes(16))))
+    with pytest.raises(ReadError, match="is damaged, or not an archive of arrays"):
+        read(tmp_path / "a.npz")
