@@ -1,8 +1,12 @@
 """Data for tests, and what many of them do with it."""
 
+import contextlib
+import io
+import signal
 import warnings
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
@@ -19,6 +23,28 @@ def quiet(model, *data, **extra):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(*data, **extra)
+
+
+def command(*arguments):
+    """Run a command in this process; return its exit code and all that it printed."""
+    from linsep.cli import main
+
+    printed, before = io.StringIO(), signal.getsignal(signal.SIGINT)
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), warnings.catch_warnings():
+            main([str(argument) for argument in arguments])
+    except SystemExit as ended:
+        return ended.code, printed.getvalue()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def few(cases, quick):
+    """Return the cases of a test: the first ones as they are, the others marked slow."""
+    return [
+        case if place < quick else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
+        for place, case in enumerate(cases)
+    ]
 
 
 def integers(seed, n=25, d=3, classes=2, largest=4):

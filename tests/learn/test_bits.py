@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse as sp
 
 import linsep
-from data import quiet, whole
+from data import few, quiet, whole
 
 RECORD = Path(__file__).with_name("bits.json")
 
@@ -92,10 +92,8 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.slow)])  # each compiles the loops again
-@pytest.mark.parametrize(
-    "kind", [k if k in ("fortran", "float32", "csr matrix") else pytest.param(k, marks=pytest.mark.slow) for k in KINDS]
-)
+@pytest.mark.parametrize("classes", few([2, 3], 1))  # each compiles the loops again
+@pytest.mark.parametrize("kind", few(dict.fromkeys(["fortran", "float32", "csr matrix", *KINDS]), 3))
 def test_every_kind_of_array_gives_the_same_bits(kind, classes):
     X, y = whole(classes=classes, noise=0.1, seed=1)
     for parameters in ({}, {"shuffle": False}, {"keep": "average"}):

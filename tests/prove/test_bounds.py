@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from sklearn.exceptions import ConvergenceWarning
 
+from data import few
 from linsep import (
     KernelPerceptron,
     NotSeparable,
@@ -555,7 +556,7 @@ def test_the_number_of_choices_is_rounded_upwards(n, s):
     assert exact <= Decimal(found) <= exact * (1 + Decimal("1e-13"))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", few(range(40), 8))
 def test_intervals_are_never_too_narrow(seed):
     """The binomial tails at both ends, in fractions."""
     rng = np.random.default_rng(seed)
@@ -611,8 +612,8 @@ def _in_pieces(model, X, y, weight=None, length=40):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("noise", [0.0, 0.03, 0.3])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("noise", few([0.03, 0.0, 0.3], 1))
+@pytest.mark.parametrize("way", few(WAYS, 3))
 def test_every_bound_covers_whatever_the_training(way, noise):
     """Training sets drawn from one pool: a bound that is not refused fails in at most a share δ of them."""
     rng = np.random.default_rng(7)

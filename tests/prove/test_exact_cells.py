@@ -3,8 +3,6 @@
 Every expectation is computed here in fractions, from the cells as the user wrote them.
 """
 
-import subprocess
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -12,16 +10,10 @@ import pandas as pd
 import pytest
 
 import linsep
+from data import command
 from linsep.errors import DataError
 
 INTERACTION = "x,z,w,y\n1,0.1,0.1,1\n2,0.2,0.4,0\n3,0.3,0.9,1\n4,0.4,1.6,0\n"
-
-
-def command(*arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", "linsep", *arguments], capture_output=True, text=True, check=False, timeout=100
-    )
-    return done.returncode, done.stdout + done.stderr
 
 
 @pytest.mark.slow
