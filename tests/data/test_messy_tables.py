@@ -322,19 +322,6 @@ def test_gaps() -> None:
 # Columns that are no features, and labels
 
 
-@pytest.mark.parametrize(("name", "start"), [("", 1), ("id", 0), ("rownames", 1), ("Index", 1)])
-def test_columns_that_count_the_rows(name: str, start: int) -> None:
-    text = f"{name},x,class\n" + "".join(f"{start + i},{i * i % 7},{i % 2}\n" for i in range(9))
-    source, notes = noted(text)
-    assert source.names == ["x"]
-    assert notes == [f"input: linsep leaves out column {name!r}: it only numbers the rows (keep_index=True keeps it)"]
-    assert open_text(text, keep_index=True).names == [name, "x"]
-    with pytest.warns(DataNote):
-        assert open_text(text.replace("\n3,", "\n30,")).names == ["x"]  # in any order
-    assert open_text(text.replace("\n3,", "\n4,")).names == [name, "x"]  # two rows of the same number
-    assert open_text(text.replace(f"{name},x", "height,x")).names == ["height", "x"]  # another name
-
-
 def test_ids_are_left_out() -> None:
     text = "name,x,class\n" + "".join(f"person {i},{i % 3},{i % 2}\n" for i in range(30))
     source, notes = noted(text)

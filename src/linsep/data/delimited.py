@@ -321,19 +321,6 @@ class DelimitedSource(TableSource):
         """Whether the first row names the columns."""
         return self._header
 
-    def records(self) -> Iterator[list[str]]:
-        """Yield the cells of every row as they are written, in the order of the columns of the first file."""
-        for file in self.files:
-            with file.open() as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
-                rows = (row for row in csv.reader(text, delimiter=self._delimiter) if row)
-                names = [cell.strip() for cell in next(rows, [])] if self._header else self._all
-                if names == self._all:
-                    yield from rows
-                    continue
-                places = [names.index(name) if name in names else -1 for name in self._all]
-                for row in rows:
-                    yield [row[j] if j >= 0 else "" for j in places]
-
     def locate(self, rows: Sequence[int]) -> list[Location] | None:
         """Return the file and the line of rows of the source."""
 
@@ -350,7 +337,9 @@ class DelimitedSource(TableSource):
 
     def cells(self, names: list[str]) -> Iterator[pa.Table]:
         """Yield the cells of some columns as they are written, a block at a time."""
-        conversion = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), include_columns=names)
+        conversion = pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()), include_columns=names, include_missing_columns=True
+        )
         self._taken = 0
         for file in self.files:
             self._prepare(file)

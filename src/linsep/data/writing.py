@@ -328,13 +328,13 @@ def _copy_text(path: str, delimiter: str | None, source: Any, changes: Changes) 
     names, target = source.column_names if source.has_header else None, source.target
     assert target is not None
     wanted = _labels(changes)
-    spelled = {i: cells[target] for i, cells in enumerate(source.records()) if i in wanted} if wanted else {}
+    spelled = {i: cells[target] for i, cells in enumerate(_records(source)) if i in wanted} if wanted else {}
     with sink(path) as raw:
         file = io.TextIOWrapper(raw, encoding=source.options.encoding or "utf-8", newline="", write_through=True)
         writer = csv.writer(file, delimiter=delimiter or source.delimiter, lineterminator="\n")
         if names is not None:
             writer.writerow(names)
-        for i, cells in enumerate(source.records()):
+        for i, cells in enumerate(_records(source)):
             new = changes.get(i, i)
             if new is None:
                 continue
@@ -343,6 +343,12 @@ def _copy_text(path: str, delimiter: str | None, source: Any, changes: Changes) 
             writer.writerow(cells)
         file.flush()
         file.detach()
+
+
+def _records(source: Any) -> Iterator[list[str]]:
+    """Yield the cells of every row as they are written, in the order of the columns of the first file."""
+    for block in source.cells(source.column_names):
+        yield from map(list, zip(*(column.to_pylist() for column in block.columns), strict=True))
 
 
 def _copy_lines(path: str, source: Source, changes: Changes) -> None:

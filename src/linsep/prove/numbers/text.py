@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from linsep.clock import Clock
 from linsep.data.arrays import to_rows
+from linsep.data.arrow_arrays import numbers
 from linsep.data.cells import plain_numbers, without_gaps
 from linsep.data.delimited import DelimitedSource
 from linsep.data.labels import class_codes
@@ -136,7 +137,7 @@ def _are_shortest(source: Source, clock: Clock) -> bool:
     """Say whether every number of a text is the shortest decimal of its double."""
     for some in _number_texts(source) if isinstance(source, DelimitedSource) else _found_numbers(source, clock):
         clock.check()
-        if some is None or _some_rounded(some):
+        if some is None or some_rounded(some):
             return False
     return True
 
@@ -158,8 +159,8 @@ def _number_texts(source: DelimitedSource) -> Iterator[Any]:
             yield plain_numbers(pc.utf8_trim_whitespace(column), kind, source.number_format.point)
 
 
-def _some_rounded(texts: Any) -> bool:
-    """Say whether a double rounds some of these numbers.
+def some_rounded(texts: Any, near: Array | None = None) -> bool:
+    """Say whether a double rounds some of these numbers; ``near`` are the doubles, if they are known.
 
     Arrow writes a double as its shortest decimal, ten times as fast as Python does: only numbers that are written in
     another way are looked at one by one.
@@ -167,8 +168,8 @@ def _some_rounded(texts: Any) -> bool:
     import pyarrow.compute as pc  # slow to load
 
     try:
-        odd = pc.not_equal(texts.cast(pa.float64()).cast(pa.string()), texts)
-        texts = texts.filter(odd)
+        doubles = texts.cast(pa.float64()) if near is None else numbers(near)
+        texts = texts.filter(pc.not_equal(doubles.cast(pa.string()), texts))
     except pa.ArrowInvalid:  # dates and addresses among them
         pass
     return any(_is_rounded(text) for text in texts.to_pylist() if text is not None and _LONG.search(text.encode()))
@@ -213,11 +214,11 @@ def reading_of(source: Source) -> dict[str, Any] | None:
         return None
     if len({(file.skip_rows, file.comment) for file in source.files}) > 1:
         return None  # a document has one way for all files
-    numbers: list[dict[str, Any]] = []
+    plain: list[dict[str, Any]] = []
     hashed: list[dict[str, Any]] = []
     for name, kind in layout.columns:
         if is_numeric(kind):
-            numbers.append({"column": name} if kind == NUMBER else {"column": name, "kind": kind})
+            plain.append({"column": name} if kind == NUMBER else {"column": name, "kind": kind})
         elif kind in (CATEGORY, HASHED):
             written = TEXT if kind == HASHED else kind
             hashed.append({"column": name, "kind": written, "hashed": layout.hash_bits})
@@ -226,7 +227,7 @@ def reading_of(source: Source) -> dict[str, Any] | None:
         name, kind = layout.columns[j]
         levels.append({"column": name, "level": word} | ({"kind": TEXT} if kind == TEXT else {}))
     return {
-        "columns": [*numbers, *hashed, *levels],
+        "columns": [*plain, *hashed, *levels],
         "target": layout.target,
         "missing": options.missing,
         **signs_of(source),

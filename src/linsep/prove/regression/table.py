@@ -13,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from linsep.data import arrow_arrays, cells
+from linsep.data import cells
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.row_numbers import Dropped
 from linsep.data.schema import BOOLEAN, DATE, TEXT, WORD, is_numeric
 from linsep.data.tables import TableSource, bag, is_string
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
+from linsep.prove.numbers.text import some_rounded
 
 _SOME = 1000  # cells that nearly always show whether doubles round some number
 _SURE = 16  # characters, of which at most 15 are digits of a number that a float holds,
@@ -325,17 +326,10 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Any:
                         pc.greater(pc.utf8_length(filled), _MOST_CHARACTERS), pc.match_substring_regex(filled, _BEYOND)
                     )
                     raise FloatingPointError(beyond.to_pylist().index(True))
-                if not (_are_shortest(filled[:_SOME], numbers[:_SOME]) and _are_shortest(filled, numbers)):
+                if some_rounded(filled[:_SOME]) or some_rounded(filled, numbers):
                     return LongColumn(numbers, filled)
         return numbers
     return None
-
-
-def _are_shortest(texts: Any, numbers: Array) -> bool:
-    """Say whether every text is the shortest decimal of its double, perhaps spelled in another way."""
-    odd = pc.not_equal(arrow_arrays.numbers(numbers).cast(pa.string()), texts)
-    pairs = zip(texts.filter(odd).to_pylist(), numbers[numpy_view(odd)].tolist(), strict=True)
-    return all(Decimal(text) == Decimal(repr(number)) for text, number in pairs)
 
 
 def counted_words(texts: list[str | None]) -> tuple[Any, list[str]]:
