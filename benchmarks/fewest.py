@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from linsep.prove.fewest.document import fewest_size
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from benchmarks import DATA, QUICK, Row, sized
 from linsep import Fewest, Perceptron, fewest_errors, read, teacher
+from linsep.prove.fewest.certificates import fewest_size
 
 _PEER = "big-M integer program (HiGHS)"
 _LIMIT = 5.0 if QUICK else 60.0
