@@ -18,7 +18,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from benchmarks import DATA, QUICK, Row, sized
 from linsep import Fewest, Perceptron, fewest_errors, read, teacher
-from linsep.prove.fewest.document import fewest_size
+from linsep.prove.fewest.certificates import fewest_size
 
 _PEER = "big-M integer program (HiGHS)"
 _LIMIT = 5.0 if QUICK else 60.0

@@ -55,8 +55,8 @@ from linsep.prove.regression.results import Coefficient as Coefficient
 from linsep.prove.regression.results import Refit as Refit
 from linsep.prove.regression.results import Separation as Separation
 from linsep.prove.regression.separations import separation as separation
-from linsep.prove.verdicts.separability import separate as separate
-from linsep.prove.verdicts.separability import separator as separator
+from linsep.prove.verdict.separability import separate as separate
+from linsep.prove.verdict.separability import separator as separator
 from linsep.serve.client import AsyncClient as AsyncClient
 from linsep.serve.client import Client as Client
 

@@ -35,8 +35,8 @@ from linsep import (
 )
 from linsep.cli.app import app
 from linsep.models.proving import due
-from linsep.prove.verdicts.parts import Part
-from linsep.prove.verdicts.refuting import Asked, Search, Work, made_of
+from linsep.prove.verdict.parts import Part
+from linsep.prove.verdict.refuting import Asked, Search, Work, made_of
 from oracles import inequalities, kind
 
 XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import linsep
-from linsep.prove.verdicts.one_column import telling_columns
+from linsep.prove.verdict.one_column import telling_columns
 
 
 def fewest_wrong(x, y):

@@ -12,7 +12,7 @@ from linsep import Separator, from_json, separate, to_json, verify
 from linsep.data.arrays import to_rows
 from linsep.problem import take
 from linsep.prove.numbers.fingerprints import Fingerprint
-from linsep.prove.verdicts.shorter import rounded
+from linsep.prove.verdict.shorter import rounded
 
 
 def hashed(X, y, pieces=None):

@@ -11,7 +11,7 @@ from linsep.clock import Clock
 from linsep.prove.check.fast_check import separates
 from linsep.prove.core import facial_reduction, presolve
 from linsep.prove.numbers.tables import data_of
-from linsep.prove.verdicts.decide import VerdictSearch, nearest_classes
+from linsep.prove.verdict.decide import VerdictSearch, nearest_classes
 from oracles import inequalities, kind, proves
 
 

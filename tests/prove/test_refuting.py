@@ -10,8 +10,8 @@ from linsep import Verdict, teacher
 from linsep.clock import OutOfTime
 from linsep.prove.claims import Refutation, Separator
 from linsep.prove.numbers.tables import data_of
-from linsep.prove.verdicts.parts import Part
-from linsep.prove.verdicts.refuting import Asked, Search, Work, made_of, pass_work
+from linsep.prove.verdict.parts import Part
+from linsep.prove.verdict.refuting import Asked, Search, Work, made_of, pass_work
 from oracles import inequalities, kind, proves
 
 PLENTY = 1e12

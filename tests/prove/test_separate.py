@@ -25,7 +25,7 @@ from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.core import exact_steps, facial_reduction, scaled_view
 from linsep.prove.numbers import algebra
 from linsep.prove.numbers.tables import data_of
-from linsep.prove.verdicts.decide import decide as decide_data
+from linsep.prove.verdict.decide import decide as decide_data
 from oracles import inequalities, kind, proves
 
 

@@ -25,7 +25,7 @@ from linsep.cli import main
 from linsep.data.cache import IN_MEMORY, mapped_array, renumbered, some_columns, some_rows
 from linsep.problem import Dense, Sparse
 from linsep.prove.numbers import text as texts
-from linsep.prove.verdicts import separability, working_set
+from linsep.prove.verdict import separability, working_set
 
 KINDS = {
     "separable": ([[0, 1, 2], [0, 2, 1], [0, -1, -1], [0, -2, 3]], [1, 1, -1, -1]),

@@ -89,7 +89,7 @@ def errors(
     from linsep.prove.numbers.cells import nearest_doubles
     from linsep.prove.numbers.given import BINARY
     from linsep.prove.numbers.text import default_values, exact_table
-    from linsep.prove.verdicts.one_column import class_numbers, telling_columns
+    from linsep.prove.verdict.one_column import class_numbers, telling_columns
 
     for path in (files.out, files.relabel, document.proof):
         check_place(path, *data)

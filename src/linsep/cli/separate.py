@@ -75,8 +75,8 @@ def separate(
 
     The exit code is 0 if the classes are separable, and 1 if they are not or if the search ran out of time.
     """
-    from linsep.prove.verdicts.separability import with_columns
-    from linsep.prove.verdicts.tied_classes import tied_classes
+    from linsep.prove.verdict.separability import with_columns
+    from linsep.prove.verdict.tied_classes import tied_classes
 
     clock, proof = Clock(deciding.time_limit), document.proof
     check_place(proof, *data)
@@ -170,7 +170,7 @@ class _Found(NamedTuple):
 def _decided(source: Any, offset: bool, deciding: Deciding, clock: Clock, screen: Screen) -> _Found:
     """Return the verdict on a source."""
     from linsep.prove.numbers.text import default_values, exact_table
-    from linsep.prove.verdicts.separability import decide_arrays, undecided
+    from linsep.prove.verdict.separability import decide_arrays, undecided
 
     values, started = deciding.values or default_values(source), time.perf_counter()
     try:

@@ -18,10 +18,10 @@ from linsep.data.source import Source
 from linsep.learn.problems import classes_among
 from linsep.problem import Array, Rows
 from linsep.prove.claims import UNKNOWN, Decision, Verdict
-from linsep.prove.verdicts.decide import decide as search
-from linsep.prove.verdicts.parts import Part, Parts, joined
-from linsep.prove.verdicts.working_set import Settled, Watch, settle
-from linsep.prove.verdicts.working_set import first_rows as working_rows
+from linsep.prove.verdict.decide import decide as search
+from linsep.prove.verdict.parts import Part, Parts, joined
+from linsep.prove.verdict.working_set import Settled, Watch, settle
+from linsep.prove.verdict.working_set import first_rows as working_rows
 
 
 class CommonForm(NamedTuple):

@@ -36,7 +36,7 @@ from linsep.models.visit_records import Steps, best_plane
 from linsep.problem import Array, Floats, all_finite
 
 if TYPE_CHECKING:
-    from linsep.prove.verdicts.run_refutations import RunRefutation
+    from linsep.prove.verdict.run_refutations import RunRefutation
 
 _OF_A_RUN = tuple(name for name in Parameters._fields if name not in ("rule", "seed", "once"))
 

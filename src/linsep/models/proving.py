@@ -22,9 +22,9 @@ from linsep.learn.serialization import must
 from linsep.problem import Array, Problem
 
 if TYPE_CHECKING:  # the search is loaded when there is something to search
-    from linsep.prove.verdicts.parts import Ask, Part
-    from linsep.prove.verdicts.refuting import Asked, Found
-    from linsep.prove.verdicts.run_refutations import RunRefutation
+    from linsep.prove.verdict.parts import Ask, Part
+    from linsep.prove.verdict.refuting import Asked, Found
+    from linsep.prove.verdict.run_refutations import RunRefutation
 
 TINY = 1e-6  # a margin that is smaller than this share of the radius counts as none
 FIRST_PASSES = 10
@@ -67,7 +67,7 @@ class Prover:
         log = state.log
         if log.separable or log.rows or not due(_mistakes(problem, log)):  # a run resumed in a pass searched before it
             return None
-        from linsep.prove.verdicts.refuting import Asked, Search
+        from linsep.prove.verdict.refuting import Asked, Search
 
         separate = self.parameters.separate(problem.machines)
         asked = Asked(len(problem.classes), bool(self.parameters.rule.offset), separate)
@@ -101,7 +101,7 @@ def _mistakes(problem: Problem, log: TrainingLog) -> Sequence[float]:
 
 def _made(log: TrainingLog, machines: int) -> Any:
     """Return the mistakes of a run, as far as they are known."""
-    from linsep.prove.verdicts.refuting import made_of
+    from linsep.prove.verdict.refuting import made_of
 
     return made_of(np.concatenate([np.empty(0, np.uint64), *log.trace]), machines)
 
@@ -136,7 +136,7 @@ def asking_batches(problem: Problem) -> Ask:
 
 def part_of(batch: Any, machines: int) -> Part:
     """Return a batch as a part of all rows: as the user has them, with the numbers of their classes."""
-    from linsep.prove.verdicts.parts import Part
+    from linsep.prove.verdict.parts import Part
 
     y, step = batch.examples.y, batch.examples.step
     codes = (y > 0).astype(np.intp) if machines == 1 else y
@@ -158,7 +158,7 @@ def saved_proof(proof: ProofAttempt) -> dict[str, Any]:
 
 def refutation_of(model: Any, proof: dict[str, Any], dropped: Dropped) -> RunRefutation:
     """Return the refutation that a model keeps, with the numbers that rows have in their source."""
-    from linsep.prove.verdicts.run_refutations import RunRefutation
+    from linsep.prove.verdict.run_refutations import RunRefutation
 
     values = tuple(Fraction(*(int(part, 16) for part in number.split("/"))) for number in proof["multipliers"])
     labels = tuple(model.classes_.tolist())

@@ -26,8 +26,8 @@ from linsep.prove.documents import claim_of, opened, written
 from linsep.prove.numbers.cells import Cells, ExactRows, LongDecimals, cells
 from linsep.prove.numbers.given import BINARY, DECIMAL
 from linsep.prove.numbers.tables import Table, design_of, table_from, table_of
-from linsep.prove.verdicts.rationals import holds_rationally
-from linsep.prove.verdicts.shorter import shorter
+from linsep.prove.verdict.rationals import holds_rationally
+from linsep.prove.verdict.shorter import shorter
 
 
 def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:

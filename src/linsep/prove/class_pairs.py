@@ -16,7 +16,7 @@ from linsep.data.source import Source
 from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.given import is_exact, unrounded
-from linsep.prove.verdicts.one_column import class_numbers
+from linsep.prove.verdict.one_column import class_numbers
 
 HEAD = ("classes", "rows", "verdict", "fewest errors")
 
@@ -82,7 +82,7 @@ class Pairs:
 def class_pairs(verdict: Verdict, X: Any, y: Any, time_limit: float | None) -> Pairs:
     """Return the verdict and the fewest errors of every pair of classes; all together take about ``time_limit``."""
     from linsep.prove.fewest.results import fewest_errors
-    from linsep.prove.verdicts.separability import decide_arrays
+    from linsep.prove.verdict.separability import decide_arrays
 
     if isinstance(X, Source):
         from linsep.prove.numbers.text import exact_table

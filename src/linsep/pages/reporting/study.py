@@ -31,9 +31,9 @@ from linsep.prove.claims import NOT_SEPARABLE, SEPARABLE, UNKNOWN, Verdict
 from linsep.prove.fewest.results import Fewest, fewest_errors
 from linsep.prove.numbers.cells import nearest_doubles
 from linsep.prove.numbers.given import BINARY, DECIMAL, is_exact
-from linsep.prove.verdicts.one_column import telling_columns
-from linsep.prove.verdicts.separability import separate, separator
-from linsep.prove.verdicts.tied_classes import Ties, tied_classes
+from linsep.prove.verdict.one_column import telling_columns
+from linsep.prove.verdict.separability import separate, separator
+from linsep.prove.verdict.tied_classes import Ties, tied_classes
 
 Learner = TypeVar("Learner", bound=Online)
 

@@ -29,7 +29,7 @@ from linsep.prove.claims import Data
 from linsep.prove.core.nearest_point import nearest_point
 from linsep.prove.core.newton_cg import widest
 from linsep.prove.notebook_tables import notebook_html
-from linsep.prove.verdicts.decide import decide
+from linsep.prove.verdict.decide import decide
 
 _FORMS = ("affine", "origin", "augmented")
 SPARSE_COORDINATES = 1024  # from which on rows are kept sparse and only multiplied by vectors

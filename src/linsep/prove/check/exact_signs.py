@@ -73,6 +73,25 @@ def difference(u: Array, v: Array) -> Array:
     return np.array([Fraction(a) - Fraction(c) for a, c in zip(u.tolist(), v.tolist(), strict=True)], dtype=object)
 
 
+def sides(plane: Any, y: Array, classes: int, signs_of: Callable[[Array, Array], Array]) -> Array:
+    """Return the exact sign (n, classes) of every row against every rival, 0 against its own class.
+
+    ``signs_of`` returns the signs of some rows, by number, on a normal with its offset.
+    """
+    W, b = plane.per_class()
+    full, n = np.column_stack((W, b)), len(y)
+    found = np.zeros((n, classes), dtype=np.int8)
+    if classes == 2:
+        side = signs_of(np.arange(n), difference(full[1], full[0]))
+        found[np.arange(n), 1 - y] = np.where(y == 1, side, -side)
+        return found
+    for own, rival in itertools.permutations(range(classes), 2):
+        members = np.flatnonzero(y == own)
+        if len(members):
+            found[members, rival] = signs_of(members, difference(full[own], full[rival]))
+    return found
+
+
 def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Array:
     """Return the exact signs of ``w·(x_i, 1)`` for the rows asked, as int8.
 

@@ -13,10 +13,10 @@ rows (``(g, -g)`` on the two side by side) and numbers too long for one cell (a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from linsep.data.arrays import to_floats
 from linsep.data.cache import renumbered
 from linsep.learn.evaluation import scores
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
-from linsep.prove.check.exact_signs import difference, signs
+from linsep.prove.check.exact_signs import sides, signs
 from linsep.prove.check.integers import WORD, aligned, over_common
 from linsep.prove.claims import Data, Separator
 from linsep.prove.core.scaled_view import (
@@ -165,7 +165,7 @@ class Constraints:
                 part = Dense(np.ascontiguousarray(data.rows.data[:, used]))
                 data = data._replace(rows=part, n_features=len(used))
                 w = algebra.one_column([values[j] for j in [*used, *range(self.data.n_features, len(values))]])
-        return sides(data, as_plane(data, w), lambda some, normal: signs(data.rows, some, normal)).ravel()
+        return sides(as_plane(data, w), data.y, data.classes, partial(signs, data.rows)).ravel()
 
     def vanish(self, V: Any) -> Array:
         """Return by number which rows are zero on all columns of a matrix: almost surely.
@@ -473,7 +473,7 @@ class LongConstraints(Constraints):
             unscaled = [Fraction(v) * scale for v, scale in zip(normal.tolist(), [*self.scales, 1], strict=True)]
             return self.exact.signs(some, np.array(unscaled, dtype=object), self.clock)
 
-        return sides(self.data, as_plane(self.data, self.weights(g)), signs_of).ravel()
+        return sides(as_plane(self.data, self.weights(g)), self.data.y, self.classes, signs_of).ravel()
 
     def vanish(self, V: Any) -> Array:
         """Return by number which rows are zero on all columns of a matrix: almost surely, by a random combination."""
@@ -486,26 +486,6 @@ class LongConstraints(Constraints):
         self.clock.check(algebra.operations(A))
         found = algebra.dependency(A)
         return None if found is None else (ids[found.rows], [Fraction(value) for value in found.multipliers])
-
-
-def sides(data: Data, plane: Separator, signs_of: Callable[[Array, Array], Array]) -> Array:
-    """Return the exact sign (n, classes) of every row against every rival, 0 against its own class.
-
-    ``signs_of`` returns the signs of some rows, by number, on a normal with its offset.
-    """
-    W, b = plane.per_class()
-    full, y, n = np.column_stack((W, b)), data.y, len(data.y)
-    found = np.zeros((n, data.classes), dtype=np.int8)
-    if data.classes == 2:
-        side = signs_of(np.arange(n), difference(full[1], full[0]))
-        found[np.arange(n), 1 - y] = np.where(y == 1, side, -side)
-        return found
-    for own in range(data.classes):
-        members = np.flatnonzero(y == own)
-        for rival in range(data.classes):
-            if rival != own and len(members):
-                found[members, rival] = signs_of(members, difference(full[own], full[rival]))
-    return found
 
 
 def rounded(values: Floats, bits: int) -> Floats:

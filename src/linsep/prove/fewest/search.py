@@ -18,13 +18,12 @@ import numpy as np
 from linsep import compiling
 from linsep.clock import OPERATION, Clock, OutOfTime, UntilStopped
 from linsep.problem import Array, Floats, take
-from linsep.prove.check.exact_signs import signs
+from linsep.prove.check.exact_signs import sides, signs
 from linsep.prove.claims import Data, Separator, Verdict
-from linsep.prove.core.constraints import sides
 from linsep.prove.fewest import line_search
 from linsep.prove.fewest.items import Items
 from linsep.prove.fewest.refutations import Pool
-from linsep.prove.verdicts.decide import decide
+from linsep.prove.verdict.decide import decide
 
 EPS = 1e-4  # how far a packing must be above the bound it proves: dyadic weights lose less
 _STEPS = 1500  # line searches to begin with, where they cost little
@@ -327,7 +326,7 @@ class Search:
 
 def wrong_rows(data: Data, rows: Array, plane: Separator) -> Array:
     """Return which of some rows are not strictly on their side, exactly."""
-    part = data._replace(y=data.y[rows])
-    side = sides(part, plane, lambda some, normal: signs(data.rows, rows[some], normal))
-    side[np.arange(len(rows)), part.y] = 1
+    y = data.y[rows]
+    side = sides(plane, y, data.classes, lambda some, normal: signs(data.rows, rows[some], normal))
+    side[np.arange(len(rows)), y] = 1
     return np.asarray(side.min(axis=1, initial=1) <= 0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from linsep.data.arrays import is_sparse
 from linsep.prove.regression.families import INTERCEPT, labels
-from linsep.prove.verdicts.one_column import ColumnRule, telling_columns
+from linsep.prove.verdict.one_column import ColumnRule, telling_columns
 from linsep.wording import digits
 
 MEANING = {

@@ -25,11 +25,11 @@ from linsep.prove.claims import UNKNOWN, Data, Separator, Verdict
 from linsep.prove.numbers.cells import ExactRows, LongDecimals, cells
 from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, is_exact, unrounded
 from linsep.prove.numbers.tables import table_of
-from linsep.prove.verdicts import rationals
-from linsep.prove.verdicts.decide import decide
-from linsep.prove.verdicts.one_column import telling_columns
-from linsep.prove.verdicts.parts import Part, Parts
-from linsep.prove.verdicts.working_set import first_rows, settle
+from linsep.prove.verdict import rationals
+from linsep.prove.verdict.decide import decide
+from linsep.prove.verdict.one_column import telling_columns
+from linsep.prove.verdict.parts import Part, Parts
+from linsep.prove.verdict.working_set import first_rows, settle
 
 PART_CELLS = 1 << 21  # stored values that are looked at together
 

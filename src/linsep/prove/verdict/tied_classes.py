@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.prove.check.exact_signs import signs
-from linsep.prove.claims import QUASI, UNKNOWN, Data, Verdict
-from linsep.prove.core.constraints import sides
+from linsep.prove.check.exact_signs import sides, signs
+from linsep.prove.claims import QUASI, UNKNOWN, Verdict
 from linsep.prove.numbers.cells import cells, whole_table
 from linsep.prove.numbers.tables import table_of
-from linsep.prove.verdicts.separability import decide_arrays
+from linsep.prove.verdict.separability import decide_arrays
 
 
 class Ties(NamedTuple):
@@ -63,8 +62,7 @@ def tied_classes(verdict: Verdict, X: Any, y: Any, clock: Clock) -> Ties | None:
     if found is None or stored is None:  # 64 bits do not hold the numbers
         return None
     classes = len(verdict.classes)
-    data = Data(stored.rows, found.codes, verdict.n_features, classes, verdict.fit_intercept)
-    level = sides(data, stored.inside(verdict.separator), partial(signs, stored.rows)) == 0
+    level = sides(stored.inside(verdict.separator), found.codes, classes, partial(signs, stored.rows)) == 0
     level[np.arange(len(level)), found.codes] = False
     rows, tie = level.any(axis=1), np.zeros((classes, classes), dtype=bool)
     for own in range(classes):

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
-from linsep.prove.check.exact_signs import signs
+from linsep.prove.check.exact_signs import sides, signs
 from linsep.prove.claims import Data, Separator
-from linsep.prove.core.constraints import sides
 from linsep.prove.core.scaled_view import ScaledView
 from linsep.prove.numbers.cells import ExactRows
 
@@ -150,7 +149,7 @@ def worst(part: Part, doubt: Doubt) -> tuple[int, Array, Array, Floats]:
     view = copy(doubt.view)
     view.data = view.data._replace(rows=some.rows, y=some.y)
     exact = part.exact.signs if part.exact is not None else partial(signs, some.rows)
-    side = sides(view.data, doubt.plane, exact)
+    side = sides(doubt.plane, some.y, view.data.classes, exact)
     side[np.arange(len(side)), some.y] = 1
     wrong = side.min(axis=1) < (1 if doubt.strictly else 0)
     scores, _ = view.sweep(doubt.w)

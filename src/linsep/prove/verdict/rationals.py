@@ -20,17 +20,17 @@ from linsep.data.arrays import is_sparse
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import DataError
 from linsep.problem import Array, Rows
-from linsep.prove.check.exact_signs import Row
+from linsep.prove.check.exact_signs import Row, sides
 from linsep.prove.check.fast_check import plane_fits, refutation_fits
 from linsep.prove.check.fast_facts import inequalities, normals, rank, total
 from linsep.prove.check.integers import over_common
-from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, SEPARABLE, UNKNOWN, Data, Refutation, Verdict
-from linsep.prove.core.constraints import LongConstraints, sides
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, SEPARABLE, UNKNOWN, Refutation, Verdict
+from linsep.prove.core.constraints import LongConstraints
 from linsep.prove.core.facial_reduction import solve
 from linsep.prove.numbers import algebra
 from linsep.prove.numbers.cells import Cells, ExactRows
 from linsep.prove.numbers.given import BINARY, all_finite
-from linsep.prove.verdicts.decide import certificate
+from linsep.prove.verdict.decide import certificate
 
 _WRITTEN_OUT = 1 << 22  # cells of sparse rows that are
 
@@ -95,8 +95,7 @@ def _separates(verdict: Verdict, rows: ExactRows, codes: Array) -> bool:
     classes = len(verdict.classes)
     if not plane_fits(W, b, classes, verdict.n_features, verdict.fit_intercept):
         return False
-    data = Data(rows.near, codes, verdict.n_features, classes, verdict.fit_intercept)
-    side = sides(data, verdict.separator, rows.signs)
+    side = sides(verdict.separator, codes, classes, rows.signs)
     rivals = np.arange(classes) != codes[:, None]
     return bool((side[rivals] >= (verdict.kind == SEPARABLE)).all() and side.any())
 

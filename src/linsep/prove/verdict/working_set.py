@@ -28,7 +28,7 @@ from linsep.prove.check.fast_check import integer_matrix
 from linsep.prove.check.fast_facts import PRIME
 from linsep.prove.claims import OVERLAP, SEPARABLE, UNKNOWN, Data, Refutation, Separator
 from linsep.prove.core.scaled_view import ScaledView
-from linsep.prove.verdicts.parts import Doubt, Parts, Span, Wish
+from linsep.prove.verdict.parts import Doubt, Parts, Span, Wish
 
 _CELLS = 1 << 23  # stored values of a working set to begin with, at most
 FIRST_ROWS = 20_000  # rows of it, if that is more than the unknowns call for: more of them make fewer rounds

@@ -27,9 +27,9 @@ from linsep.prove.core.newton_cg import fits, likely_work
 from linsep.prove.core.oracles import SEVERAL_UNKNOWNS
 from linsep.prove.core.presolve import Certificate, fingerprints
 from linsep.prove.core.scaled_view import WIDE
-from linsep.prove.verdicts.decide import VerdictSearch, worth_of_all
-from linsep.prove.verdicts.parts import Ask, Made, Parts, Size, Wish
-from linsep.prove.verdicts.working_set import settle
+from linsep.prove.verdict.decide import VerdictSearch, worth_of_all
+from linsep.prove.verdict.parts import Ask, Made, Parts, Size, Wish
+from linsep.prove.verdict.working_set import settle
 
 SPARSE_CELL = 4  # operations of a visit to a cell, of which a dense one takes 1
 VECTOR, SPARSE_VECTOR = 0.1, 0.5  # of that, for every weight vector after the first
