@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from linsep import read, separate
+from linsep import read, separate, separation
 from linsep.errors import ReadError
 
 pytestmark = pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
@@ -72,3 +72,17 @@ def test_nested_objects_are_refused_by_name() -> None:
     assert complaint(text).startswith("input: column 'x' has type struct")
     assert read(io.BytesIO(text), ignore="x").to_arrays()[0].tolist() == [[1], [2]]
     assert "2^53" in complaint(lines([{"x": 2**60, "y": 0}, {"x": 1, "y": 1}]))
+
+
+def test_decimals_that_doubles_round_are_refused(tmp_path: Path) -> None:
+    """JSON Lines is text, whose numbers are decimals; of longer ones only the doubles are known."""
+    path = tmp_path / "t.jsonl"
+    for cell, kind in (("0.3", "quasi"), ("0.30000000000000000001", None)):
+        cells = ["0.1", cell, "0.2", "0.3", "0.1", "0.2"]
+        path.write_text("".join(f'{{"a": {a}, "y": {k % 2}}}\n' for k, a in enumerate(cells)))
+        for ask in (lambda: separate(read(path)), lambda: separation(read(path)), lambda: separation("y ~ a", path)):
+            if kind is None:
+                with pytest.raises(ValueError, match="has numbers of more digits than a double holds"):
+                    ask()
+            else:
+                assert ask().kind == kind

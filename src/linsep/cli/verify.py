@@ -206,6 +206,7 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     from linsep.prove.check.plain_document import Fails
     from linsep.prove.check.plain_table import table
     from linsep.prove.claims import Outcome
+    from linsep.prove.numbers.text import refuse_rounded
     from linsep.prove.regression.documents import check_separation_document
     from linsep.prove.regression.reading import read_back
 
@@ -217,6 +218,7 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
             return Outcome(False, str(error))
     try:
         frame = _separation_table(content["data"]["reading"], data)
+        refuse_rounded(frame.source, content["values"])
         formula = content["made"]["options"].get("formula")
         own = frame.columns[: content["n_features"]] == content["names"]
         if content["data"]["reading"] is None and formula and not own:

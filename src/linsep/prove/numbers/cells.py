@@ -375,9 +375,10 @@ class LongDecimals:
     def whole(self) -> Any:
         """Return all of the table, as a program would give it with ``values="decimal"``."""
         if self._all is None:
-            self._all = self.settled()
-            if self._all is self:
-                self._all = _objects([[Fraction(p, q) for p in row] for row, q in self.rows()], self.shape[1])
+            found = self.settled()
+            if found is self:
+                found = _objects([[Fraction(p, q) for p in row] for row, q in self.rows()], self.shape[1])
+            self._all = found  # at once: another thread may look
         return self._all
 
     def settled(self) -> Any:

@@ -68,7 +68,7 @@ def exact_table(source: Source, values: str, clock: Clock | None = None, *, lazi
                 lazily = lazily and not hasattr(X, "indptr") and X.size > FEW_CELLS
                 return (found if lazily else found.whole()), y
             if not _are_shortest(source, clock):
-                raise DataError(name, "has numbers of more digits than a double holds", ("values", BINARY))
+                raise _too_long(source)
         return X, y
     columns = _typed_columns(source)
     for column, kind in columns:
@@ -84,6 +84,18 @@ def exact_table(source: Source, values: str, clock: Clock | None = None, *, lazi
                     "columns of fractions: leave it out, or store all columns as integers",
                 )
     return X, y
+
+
+def refuse_rounded(source: Source, values: str) -> None:
+    """Refuse decimals that doubles round in a text of which only the doubles are known, as of JSON Lines."""
+    only_doubles = source.options.format in _TEXT and not isinstance(source, DelimitedSource)
+    if values == DECIMAL and only_doubles and not _are_shortest(source, Clock()):
+        raise _too_long(source)
+
+
+def _too_long(source: Source) -> DataError:
+    name = source.files[0].name
+    return DataError(name, "has numbers of more digits than a double holds", ("values", BINARY))
 
 
 def _large_columns(X: Array) -> list[int]:

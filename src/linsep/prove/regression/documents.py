@@ -22,6 +22,7 @@ from linsep.prove.check.plain_regression import answers, check_separation, coeff
 from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
 from linsep.prove.claims import OTHER_DATA, Outcome
 from linsep.prove.documents import FORMAT, check_reading, laid_out
+from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.numbers.given import exact_rows, number_written
 from linsep.prove.regression import fast_check as check_regression
@@ -214,6 +215,7 @@ def fingerprint(X: Any, columns: list[list[Any]], values: str) -> dict[str, Any]
     """Return the fingerprint of a design and its response."""
     columns = [c if len({type(v) for v in c}) < 2 else [label_text(v) for v in c] for c in columns]  # True is not 1
     said = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
+    X = X.near if isinstance(X, LongDecimals) else X  # doubles are what is hashed
     if not is_sparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
         name = plain_fingerprint(map(whole, exact_rows(X, values)), said)
         return {"n_rows": X.shape[0], "n_features": X.shape[1], "sha256": name}

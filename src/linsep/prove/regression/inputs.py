@@ -24,7 +24,7 @@ from linsep.prove.check.plain_document import label_text
 from linsep.prove.check.plain_regression import MOST_EMPTY
 from linsep.prove.numbers.cells import LongDecimals, whole_table
 from linsep.prove.numbers.given import BINARY, DECIMAL, shown
-from linsep.prove.numbers.text import default_values
+from linsep.prove.numbers.text import default_values, refuse_rounded
 from linsep.prove.regression.contrasts import unknown
 from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
 from linsep.prove.regression.reading import WIDE, joined, unrounded
@@ -99,6 +99,8 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     X = frame_table(X) if is_frame(native(X)) or is_records(X) else X
     if isinstance(X, Table) and options["values"] == BINARY:
         X = X.nearest_doubles()
+    if isinstance(X, Table) and X.source is not None:
+        refuse_rounded(X.source, options["values"])
     matrix, names = _matrix(X, options["names"])
     values = options["values"] or (DECIMAL if _has_decimals(matrix) else BINARY)
     n = matrix.shape[0]
@@ -517,6 +519,8 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
     table, columns = _formula_table(formula, frame, named)
     if options["values"] is None and table.source is not None:
         options = {**options, "values": default_values(table.source)}
+    if table.source is not None:
+        refuse_rounded(table.source, options["values"])
     pandas = table.to_pandas()
     response = _response(left.strip(), pandas, columns)
     terms = FormulaTerms(right.strip(), columns, table.kinds)
