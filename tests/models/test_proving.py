@@ -36,7 +36,7 @@ from linsep import (
 from linsep.cli.app import app
 from linsep.models.proving import due
 from linsep.prove.verdict.parts import Part
-from linsep.prove.verdict.refuting import Asked, Search, Work, made_of
+from linsep.prove.verdict.refuting import Asked, RunSearch, Work, made_of
 from oracles import inequalities, kind
 
 XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
@@ -259,7 +259,7 @@ def test_more_rows_than_are_held_are_asked_in_parts():
         found = []
         for cut in (100, 3000):
             parts = [Part(i, read_rows(X[i : i + cut]), codes[i : i + cut], 4) for i in range(0, 3000, cut)]
-            search = Search(
+            search = RunSearch(
                 lambda function, told, parts=parts: [function(part, told) for part in parts],
                 Asked(2, True),
                 made_of(np.array([5, 5, 77]), 1),

@@ -11,7 +11,7 @@ from linsep.clock import OutOfTime
 from linsep.prove.claims import Refutation, Separator
 from linsep.prove.numbers.tables import data_of
 from linsep.prove.verdict.parts import Part
-from linsep.prove.verdict.refuting import Asked, Search, Work, made_of, pass_work
+from linsep.prove.verdict.refuting import Asked, RunSearch, Work, made_of, pass_work
 from oracles import inequalities, kind, proves
 
 PLENTY = 1e12
@@ -24,7 +24,7 @@ def refute(data, clock, mistakes=None):
         machines = 1 if mistakes.ndim == 1 else mistakes.shape[1]
         made = made_of(np.repeat(np.arange(mistakes.size), mistakes.ravel()), machines)
     part = Part(0, data.rows, data.y, data.n_features)
-    found = Search(lambda function, told: [function(part, told)], Asked(data.classes, data.offset), made).run(clock)
+    found = RunSearch(lambda function, told: [function(part, told)], Asked(data.classes, data.offset), made).run(clock)
     return None if found is None else found.proof
 
 

@@ -11,10 +11,10 @@ import time
 _PARENT = """
 import json, os, sys, tempfile
 from linsep.models.perceptron import Perceptron
-from linsep.models.progressive import Learner, warm_up
+from linsep.models.progressive import ProgressiveLearner, warm_up
 from linsep.serve.server import Address, serve
 from linsep.serve.service import Service
-warm_up(Learner(Perceptron(shuffle=False), []))
+warm_up(ProgressiveLearner(Perceptron(shuffle=False), []))
 for line in sys.stdin:
     options = json.loads(line)
     child = os.fork()

@@ -122,9 +122,9 @@ def main(library, mode, folder):
     import gc
 
     from linsep.models.perceptron import Perceptron
-    from linsep.models.progressive import Learner, warm_up
+    from linsep.models.progressive import ProgressiveLearner, warm_up
 
-    warm_up(Learner(Perceptron(shuffle=False), []))
+    warm_up(ProgressiveLearner(Perceptron(shuffle=False), []))
     disk = ctypes.CDLL(library)
     place = os.path.join(folder, "right")
     disk.fail_at(place.encode(), 10**9, 0)

@@ -42,7 +42,7 @@ class Html:
     ] = None
 
 
-class ModelOptions(Learning):
+class ReportedLearning(Learning):
     """The parameters of the model of the page, as far as they are given: offset and seed are the page's."""
 
     parameters_declared = tuple(
@@ -58,7 +58,7 @@ def report(
     planes: Planes,
     about: StudyOptions,
     chosen: Chosen,
-    learning: ModelOptions,
+    learning: ReportedLearning,
     html: Html,
     *,
     screen: Screen,

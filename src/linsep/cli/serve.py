@@ -22,7 +22,7 @@ _ONLINE = frozenset(  # the others are about passes over all rows, which there a
 ) | {"C", "r"}
 
 
-class Online(Learning):
+class OnlineLearning(Learning):
     """The parameters of a learner that sees every example once, as far as they are given."""
 
     parameters_declared = tuple(each for each in Learning.parameters_declared if each.name in _ONLINE)
@@ -108,7 +108,7 @@ def serve(
         Literal[*ONLINE] | None,  # type: ignore[valid-type]
         Parameter("Learner: perceptron, passive-aggressive or arow. [default: perceptron]", LEARNING, "WHICH"),
     ] = None,
-    learning: Online,
+    learning: OnlineLearning,
     bounds: Bounds,
     screen: Screen,
 ) -> None:

@@ -15,7 +15,7 @@ from linsep.declared import Parameter
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
-    from linsep.prove.claims import Outcome
+    from linsep.prove.claims import CheckResult
 
 _VALUES = {
     "decimal": "each number is the decimal that the text shows",
@@ -139,13 +139,13 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
     return {name: known[name] for name in known if name not in reading.given}
 
 
-def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[Outcome, tuple[int, int]]:
+def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[CheckResult, tuple[int, int]]:
     """Return the outcome of the check, and the shape of the data; the plain check reads CSV by itself."""
     from linsep.prove.check import linsep_check
     from linsep.prove.check.plain_document import ENCODINGS, Fails
     from linsep.prove.check.plain_table import table
     from linsep.prove.checking import check_document
-    from linsep.prove.claims import Outcome
+    from linsep.prove.claims import CheckResult
     from linsep.prove.numbers.text import exact_table, reading_of
 
     reading = reading_of(source)
@@ -161,9 +161,9 @@ def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) ->
     rows, labels = table(content, paths)
     shape = (len(rows), len(reading["columns"]) if reading else 0)
     try:
-        return Outcome(True, "", tuple(linsep_check.check(content, rows, labels))), shape
+        return CheckResult(True, "", tuple(linsep_check.check(content, rows, labels))), shape
     except Fails as error:
-        return Outcome(False, str(error)), shape
+        return CheckResult(False, str(error)), shape
 
 
 def _about_rows(source: Source, shape: tuple[int, int]) -> dict[str, str]:
@@ -184,7 +184,7 @@ def _about_model(content: dict[str, Any], data: str) -> dict[str, str]:
     return {"data": f"{data}: {about['n_rows']:,} rows of {count(about['n_features'], 'feature')}", "labels": labels}
 
 
-def _lines(content: dict[str, Any], outcome: Outcome, about: dict[str, str]) -> dict[str, str]:
+def _lines(content: dict[str, Any], outcome: CheckResult, about: dict[str, str]) -> dict[str, str]:
     """Return what has been verified, what has not, and who made the proof."""
     lines = {**about, "values": _VALUES[content["values"]]}
     for k, line in enumerate(outcome.checked):
@@ -205,7 +205,7 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     from linsep.prove.check import linsep_check
     from linsep.prove.check.plain_document import Fails
     from linsep.prove.check.plain_table import table
-    from linsep.prove.claims import Outcome
+    from linsep.prove.claims import CheckResult
     from linsep.prove.numbers.text import refuse_rounded
     from linsep.prove.regression.documents import check_separation_document
     from linsep.prove.regression.reading import read_back
@@ -213,9 +213,9 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     base, known = data.removesuffix(".gz").lower(), content["data"]["reading"] is not None
     if plain and known and not base.endswith((".parquet", ".arrow", ".feather", ".zst")) and data != "-":
         try:
-            return Outcome(True, "", tuple(linsep_check.check(content, *table(content, [data]))))
+            return CheckResult(True, "", tuple(linsep_check.check(content, *table(content, [data]))))
         except Fails as error:
-            return Outcome(False, str(error))
+            return CheckResult(False, str(error))
     try:
         frame = _separation_table(content["data"]["reading"], data)
         refuse_rounded(frame.source, content["values"])
@@ -228,7 +228,7 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
             )
         X, columns = read_back(content, frame)
     except Fails as error:
-        return Outcome(False, str(error))
+        return CheckResult(False, str(error))
     return check_separation_document(content, X, columns, plain=plain)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.example_log import LARGEST, Columns, Rows, Table
+from linsep.data.example_log import LARGEST, Columns, ExampleTable, Rows
 from linsep.data.labels import label as read_label
 from linsep.data.libsvm import parse as parse_libsvm
 from linsep.data.text_parsers import LineError
@@ -45,15 +45,17 @@ class Limits(NamedTuple):
     batch: int = 100_000  # examples of a request
 
 
-class Parsed(NamedTuple):
+class ParsedBody(NamedTuple):
     """The examples of a request."""
 
-    x: list[Any] | Table | Rows  # lists and dicts, or None for a row that was kept; or rows under positions
+    x: list[Any] | ExampleTable | Rows  # lists and dicts, or None for a row that was kept; or rows under positions
     y: list[Any] | None
     ids: list[str | None] | None
 
     def __len__(self) -> int:
-        return self.x.rows if isinstance(self.x, Rows) else len(self.x.X if isinstance(self.x, Table) else self.x)
+        return (
+            self.x.rows if isinstance(self.x, Rows) else len(self.x.X if isinstance(self.x, ExampleTable) else self.x)
+        )
 
     def listed(self) -> list[Any]:
         """Return the rows as lists, or as dicts where they have names."""
@@ -69,7 +71,7 @@ class Parsed(NamedTuple):
 
 def parse(
     body: bytes, kind: str, options: dict[str, str], limits: Limits, columns: Columns, *, labeled: bool
-) -> Parsed:
+) -> ParsedBody:
     """Return the examples in a body of this media type; ``options`` are parameters of the type and of the query."""
     kind = _SAME.get(kind, kind)
     if kind == JSON:
@@ -115,7 +117,7 @@ def _json(text: bytes, at: str | None) -> Any:
         raise DataError(at or "", what) from None
 
 
-def _examples(found: Any, labeled: bool) -> Parsed:
+def _examples(found: Any, labeled: bool) -> ParsedBody:
     """Return the examples of a list, or a single one."""
     examples = found if isinstance(found, list) else [found]
     xs: list[Any] = []
@@ -143,7 +145,7 @@ def _examples(found: Any, labeled: bool) -> Parsed:
         if labeled:
             y = each.get("y")
             ys.append(y if type(y) is str and 0 < len(y) <= LONGEST else check_label(y, f"example {number}"))
-    return Parsed(xs, ys if labeled else None, ids if any(name is not None for name in ids) else None)
+    return ParsedBody(xs, ys if labeled else None, ids if any(name is not None for name in ids) else None)
 
 
 _FIELDS = frozenset(("x", "y", "id"))
@@ -210,7 +212,7 @@ def check_label(y: Any, at: str) -> Any:
 # Text and tables
 
 
-def _libsvm(body: bytes, limits: Limits, labeled: bool) -> Parsed:
+def _libsvm(body: bytes, limits: Limits, labeled: bool) -> ParsedBody:
     try:
         X, y, _, _, missing, *_ = parse_libsvm(body, base=1, labels=labeled, max_features=limits.features)
     except LineError as error:
@@ -227,10 +229,10 @@ def _libsvm(body: bytes, limits: Limits, labeled: bool) -> Parsed:
         if not (y.dtype.kind == "i" and len(y) and np.abs(y).max() < 2**53):
             labels = [check_label(each, f"example {number}") for number, each in enumerate(labels, 1)]
     indices, indptr = (part.astype(np.int32, copy=False) for part in (X.indices, X.indptr))
-    return Parsed(Rows(X.data.astype(np.float64, copy=False), indices, indptr), labels, None)
+    return ParsedBody(Rows(X.data.astype(np.float64, copy=False), indices, indptr), labels, None)
 
 
-def _csv(body: bytes, options: dict[str, str], columns: Columns, labeled: bool) -> Parsed:
+def _csv(body: bytes, options: dict[str, str], columns: Columns, labeled: bool) -> ParsedBody:
     import pyarrow as pa
     from pyarrow import csv
 
@@ -248,7 +250,7 @@ def _csv(body: bytes, options: dict[str, str], columns: Columns, labeled: bool) 
     return _from_table(table, target, labeled)
 
 
-def _arrow(body: bytes, options: dict[str, str], limits: Limits, labeled: bool) -> Parsed:
+def _arrow(body: bytes, options: dict[str, str], limits: Limits, labeled: bool) -> ParsedBody:
     import pyarrow as pa
 
     try:
@@ -267,7 +269,7 @@ def _arrow(body: bytes, options: dict[str, str], limits: Limits, labeled: bool) 
     return _from_table(table, options.get("target", "y"), labeled)
 
 
-def _from_table(table: Any, target: str, labeled: bool) -> Parsed:
+def _from_table(table: Any, target: str, labeled: bool) -> ParsedBody:
     """Return the examples of a table of Arrow: numbers and words, the labels in the target column, ids in ``id``."""
     import pyarrow as pa
 
@@ -295,11 +297,11 @@ def _from_table(table: Any, target: str, labeled: bool) -> Parsed:
     if all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in table.schema.types):
         X = np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64, order="C")
         if (np.abs(X) <= LARGEST).all():  # else the cells are looked at one by one
-            return Parsed(Table(tuple(own), X), y, ids)
+            return ParsedBody(ExampleTable(tuple(own), X), y, ids)
     rows = [dict(zip(own, cells, strict=True)) for cells in zip(*map(_values, table.columns), strict=True)]
     for number, row in enumerate(rows, 1):
         _check_dict(row, number)
-    return Parsed(rows, y, ids)
+    return ParsedBody(rows, y, ids)
 
 
 def _values(column: Any) -> list[Any]:

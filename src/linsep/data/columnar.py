@@ -35,8 +35,8 @@ from linsep.data.schema import (
 from linsep.data.sniffing import index_columns, shown
 from linsep.data.source import Piece
 from linsep.data.tables import (
-    Asked,
-    Parts,
+    AskedColumns,
+    PieceParts,
     TableSource,
     WrongKindError,
     choose,
@@ -194,7 +194,7 @@ class TypedSource(TableSource):
         return self._new_layout(taken, True, self._name)
 
     def _spelled(
-        self, table: Any, schema: pa.Schema, columns: list[tuple[int, str, str, list[Any]]], asked: Asked
+        self, table: Any, schema: pa.Schema, columns: list[tuple[int, str, str, list[Any]]], asked: AskedColumns
     ) -> list[tuple[int, str, str, list[Any]]]:
         """Return the columns with the kinds of those whose strings are numbers or dates, as they would be in a CSV."""
         gaps = frozenset(self._number_format.gaps)
@@ -249,7 +249,7 @@ class TypedSource(TableSource):
                     raise self._cell_error(where, error) from None
                 first += batch.num_rows
 
-    def _piece(self, found: Parts, y: Array | None, labeled: Array | None) -> Piece:
+    def _piece(self, found: PieceParts, y: Array | None, labeled: Array | None) -> Piece:
         """Return what a batch holds as a piece of the file."""
         return Piece(self._finish(found), kept_rows(y, found.kept), both(labeled, found.kept))
 
@@ -276,7 +276,7 @@ class TypedSource(TableSource):
         """Refuse a column that has another kind here than the layout says."""
         check_kind(name, dict(self._layout.columns)[name], kind)
 
-    def _take(self, batch: pa.RecordBatch) -> tuple[Parts, Array | None, Array | None]:
+    def _take(self, batch: pa.RecordBatch) -> tuple[PieceParts, Array | None, Array | None]:
         """Return rows and labels of a batch, and which of its rows have a label, None for all of them."""
         rows, point = _without_gaps(batch, self._layout, self._number_format.gaps), self._number_format.point
         if self._name is None:

@@ -52,7 +52,7 @@ from linsep.data.sniffing import (
     shown,
 )
 from linsep.data.source import SHORT, Piece
-from linsep.data.tables import Parts, TableSource, WrongKindError, choose, kept_rows
+from linsep.data.tables import PieceParts, TableSource, WrongKindError, choose, kept_rows
 from linsep.data.text_parsers import LABEL, UNWANTED, LineError, last_record, parse_table
 from linsep.errors import ReadError
 from linsep.problem import Array
@@ -404,7 +404,7 @@ class DelimitedSource(TableSource):
 
     def _parse(
         self, piece: memoryview, shape: Shape, empty: Callable[..., Array]
-    ) -> tuple[Parts | None, Array | None, int, Array | None]:
+    ) -> tuple[PieceParts | None, Array | None, int, Array | None]:
         """Return the rows of whole lines, None if there are none, their labels, their lines, and who has a label."""
         target = self._target_name
         y = kept = None
@@ -415,9 +415,9 @@ class DelimitedSource(TableSource):
             if target is not None:
                 y, kept = self._labels(words)
             if kept is None:
-                return Parts(X, [], [], None, None, {}), y, len(X), None
+                return PieceParts(X, [], [], None, None, {}), y, len(X), None
             gaps = {str(target): int(np.count_nonzero(~kept))}
-            return Parts(X[kept], [], [], None, None, gaps), y, len(X), kept
+            return PieceParts(X[kept], [], [], None, None, gaps), y, len(X), kept
         self.long_numbers = True  # for all that is known
         table, lines = self._table(piece, shape, self._conversion()), bytes(piece).count(b"\n")
         if table is None:

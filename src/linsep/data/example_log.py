@@ -93,7 +93,7 @@ class Rows(NamedTuple):
         return cls(data, indices, np.concatenate(([0], np.cumsum(lengths))).astype(np.int32))
 
 
-class Table(NamedTuple):
+class ExampleTable(NamedTuple):
     """Rows of numbers under the same columns, which have names or are numbered."""
 
     names: tuple[str, ...] | None
@@ -281,7 +281,7 @@ class Columns:
 # Rows under columns
 
 
-def encode(x: list[Any] | Table | Rows, columns: Columns, *, grow: bool = False) -> Rows:
+def encode(x: list[Any] | ExampleTable | Rows, columns: Columns, *, grow: bool = False) -> Rows:
     """Return rows under the columns of the log; what has no column gets one, or is left out.
 
     Rows are lists of numbers and dicts of numbers and words, or a table, or sparse under positions.
@@ -291,7 +291,7 @@ def encode(x: list[Any] | Table | Rows, columns: Columns, *, grow: bool = False)
         if len(widths) > 1 or 0 in widths:
             columns.dense = columns.dense and not grow
             return _encode_each(x, columns, grow)
-        x = Table(None, np.array(x, dtype=np.float64))
+        x = ExampleTable(None, np.array(x, dtype=np.float64))
     if isinstance(x, Rows):
         if grow:
             columns.dense = False

@@ -71,7 +71,7 @@ class WrongKindError(CellError):
     """A cell that is not of the kind that its column is taken for."""
 
 
-class Parts(NamedTuple):
+class PieceParts(NamedTuple):
     """Rows of a piece of a table, before words have features."""
 
     numbers: Array  # (n, p)
@@ -82,7 +82,7 @@ class Parts(NamedTuple):
     gaps: dict[str, int]  # cells without a value, by column
 
 
-def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Parts:
+def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> PieceParts:
     """Return the rows of a piece of a table, as far as they do not depend on the pieces before.
 
     Parameters
@@ -128,7 +128,7 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Part
         from linsep.data.hashing import hashed_rows
 
         hashed = hashed_rows(table, layout)
-    return Parts(X, coded, bags, hashed, kept, counts)
+    return PieceParts(X, coded, bags, hashed, kept, counts)
 
 
 def _empty_words(table: Any, layout: Layout) -> dict[str, Array]:
@@ -159,7 +159,7 @@ def bag(texts: list[str | None], place: int) -> Bag:
     return Bag(place, list(index), np.array(places, dtype=np.int64), rows)
 
 
-def finished(found: Parts, layout: Layout, levels: Levels, missing: str) -> Any:
+def finished(found: PieceParts, layout: Layout, levels: Levels, missing: str) -> Any:
     """Return the rows with a feature for every word: an array, or a CSR array where there are words."""
     if not (found.coded or layout.words or layout.hashed or missing == "indicator"):
         return found.numbers
@@ -331,7 +331,7 @@ def choose(names: list[str], options: Options, index: Collection[str] = ()) -> t
     return target, [j for j in range(len(names)) if j != target and j not in ignored]
 
 
-class Asked(NamedTuple):
+class AskedColumns(NamedTuple):
     """The places of the columns for which the user has said what they hold."""
 
     texts: set[int]
@@ -474,13 +474,13 @@ class TableSource(Source):
         """Return the names of the columns that are to be read as texts."""
         return {self._all[find(name, self._all)] for name in self.options.text}
 
-    def _asked(self) -> Asked:
+    def _asked(self) -> AskedColumns:
         """Return the places of the columns for which the user has said what they hold."""
         options = self.options
         groups = (options.text, options.categorical, options.numeric)
-        return Asked(*({find(name, self._all) for name in group} for group in groups))
+        return AskedColumns(*({find(name, self._all) for name in group} for group in groups))
 
-    def _written_kind(self, j: int, written: list[str], asked: Asked) -> str:
+    def _written_kind(self, j: int, written: list[str], asked: AskedColumns) -> str:
         """Decide what a column of text holds by its first cells, missing ones left out."""
         if j in asked.texts:
             return TEXT
@@ -558,11 +558,11 @@ class TableSource(Source):
     # -----------------------------------------------------------------------------------------------------------
     # Rows
 
-    def _parts(self, table: Any, point: str = ".") -> Parts:
+    def _parts(self, table: Any, point: str = ".") -> PieceParts:
         """Return the rows of a piece of the table, in any thread; raises CellError."""
         return parts(table, self._layout, self.options.missing, point=point)
 
-    def _labeled_parts(self, table: Any, target: str, kept: Array | None, point: str = ".") -> Parts:
+    def _labeled_parts(self, table: Any, target: str, kept: Array | None, point: str = ".") -> PieceParts:
         """Return the rows of a piece that have a label; a CellError names the row among all of them."""
         if kept is None:
             return self._parts(table, point)
@@ -573,7 +573,7 @@ class TableSource(Source):
             raise
         return found._replace(gaps={**found.gaps, target: int(np.count_nonzero(~kept))})
 
-    def _finish(self, found: Parts) -> Any:
+    def _finish(self, found: PieceParts) -> Any:
         """Return the rows of a piece, whose words get features; pieces must come in their order."""
         self._gaps.update(found.gaps)
         if self._ranges is not None and len(found.numbers):

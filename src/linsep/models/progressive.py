@@ -44,7 +44,7 @@ _ONE_PASS = {"early_stopping": False, "target_margin": None, "max_updates": None
 class Predictor:
     """A model that does not change: what readers use while learning goes on."""
 
-    def __init__(self, learner: Learner) -> None:
+    def __init__(self, learner: ProgressiveLearner) -> None:
         self.number, self.model = learner.number, learner.model
         self.labels, self.classes, self.vote = list(learner.labels), learner.classes, None
         self.plane = Weights.zero(1)
@@ -89,7 +89,7 @@ def _fitted(rows: Rows, width: int) -> Any:
     return rows.only(rows.indices < width).matrix(width)
 
 
-class Learner:
+class ProgressiveLearner:
     """What has been learned from the first examples of a log, and how to learn from the next ones.
 
     Parameters
@@ -269,15 +269,15 @@ def about_start(model: Online | None, classes: list[Any] | None) -> dict[str, An
     return found
 
 
-def first_learner(folder: str, about: dict[str, Any]) -> Learner:
+def first_learner(folder: str, about: dict[str, Any]) -> ProgressiveLearner:
     """Return the learner that a log began with."""
     if about["start"]:
         model = load_plain(os.path.join(folder, START))
         known = model.classes_.tolist()
-        return Learner(model, [*known, *(label for label in about["classes"] if label not in known)])
+        return ProgressiveLearner(model, [*known, *(label for label in about["classes"] if label not in known)])
     kind = getattr(import_module(LEARNERS[about["kind"]].module), about["kind"])
     weights = None if about["class_weight"] is None else dict(about["class_weight"])
-    return Learner(kind(**about["parameters"], class_weight=weights), about["classes"])
+    return ProgressiveLearner(kind(**about["parameters"], class_weight=weights), about["classes"])
 
 
 def snapshot_path(folder: str | os.PathLike[str], number: int) -> str:
@@ -285,17 +285,17 @@ def snapshot_path(folder: str | os.PathLike[str], number: int) -> str:
     return os.path.join(folder, f"snapshot-{number}.linsep")
 
 
-def load_snapshot(folder: str | os.PathLike[str], number: int, labels: list[Any]) -> Learner:
+def load_snapshot(folder: str | os.PathLike[str], number: int, labels: list[Any]) -> ProgressiveLearner:
     """Return the learner that a snapshot is of; ``labels`` are all those of the log, by class number."""
     model = load_plain(snapshot_path(folder, number))
-    return Learner(model, labels[: len(model.classes_)], snapshot=True)
+    return ProgressiveLearner(model, labels[: len(model.classes_)], snapshot=True)
 
 
-def warm_up(learner: Learner) -> None:
+def warm_up(learner: ProgressiveLearner) -> None:
     """Load, or compile, what learning and predicting take, so that no request waits for it."""
     rows = Rows(np.eye(2))
     for form in (rows, rows.sparse()):
-        twin = Learner(type(learner.model)(**learner.model.get_params()), [])
+        twin = ProgressiveLearner(type(learner.model)(**learner.model.get_params()), [])
         for _ in range(2):  # the first time both classes are new
             twin.learn(Record(form, 2, np.array([0, 1], np.int32)), ["a", "b"])
         Predictor(twin).scores(form)
@@ -308,7 +308,7 @@ def warm_up(learner: Learner) -> None:
 class Replay(NamedTuple):
     """What the log alone gives."""
 
-    learner: Learner
+    learner: ProgressiveLearner
     columns: Columns
     compared: int | None  # number of the newest snapshot that was compared
     same: bool  # whether it has the same bits

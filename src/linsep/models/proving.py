@@ -23,7 +23,7 @@ from linsep.problem import Array, Problem
 
 if TYPE_CHECKING:  # the search is loaded when there is something to search
     from linsep.prove.verdict.parts import Ask, Part
-    from linsep.prove.verdict.refuting import Asked, Found
+    from linsep.prove.verdict.refuting import Asked, RunProof
     from linsep.prove.verdict.run_refutations import RunRefutation
 
 TINY = 1e-6  # a margin that is smaller than this share of the radius counts as none
@@ -67,11 +67,11 @@ class Prover:
         log = state.log
         if log.separable or log.rows or not due(_mistakes(problem, log)):  # a run resumed in a pass searched before it
             return None
-        from linsep.prove.verdict.refuting import Asked, Search
+        from linsep.prove.verdict.refuting import Asked, RunSearch
 
         separate = self.parameters.separate(problem.machines)
         asked = Asked(len(problem.classes), bool(self.parameters.rule.offset), separate)
-        search = Search(self.asking(problem), asked, _made(log, problem.machines), log.settled)
+        search = RunSearch(self.asking(problem), asked, _made(log, problem.machines), log.settled)
         budget = len(log.passes) * search.training - sum(entry.proof_work for entry in log.passes)
         found, settled = search.within(budget), tuple(sorted(search.settled))
         if found is not None and found.refuted:
@@ -106,7 +106,7 @@ def _made(log: TrainingLog, machines: int) -> Any:
     return made_of(np.concatenate([np.empty(0, np.uint64), *log.trace]), machines)
 
 
-def _useless(found: Found, asked: Asked, parameters: Parameters) -> bool:
+def _useless(found: RunProof, asked: Asked, parameters: Parameters) -> bool:
     """Say whether a refutation means that no pass will be without a mistake.
 
     Where mistakes are wrong predictions, rows of one side may lie on the plane, so a row of the other must be among

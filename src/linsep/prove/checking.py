@@ -21,11 +21,11 @@ from linsep.prove.check.fast_check import holds
 from linsep.prove.check.plain import check_verdict
 from linsep.prove.check.plain_document import LARGEST, Fails, Malformed
 from linsep.prove.check.plain_fewest import check_errors
-from linsep.prove.claims import OTHER_DATA, OVERLAP, SEPARABLE, Data, Outcome, Verdict
+from linsep.prove.claims import OTHER_DATA, OVERLAP, SEPARABLE, CheckResult, Data, Verdict
 from linsep.prove.documents import claim_of, opened, written
 from linsep.prove.numbers.cells import Cells, ExactRows, LongDecimals, cells
 from linsep.prove.numbers.given import BINARY, DECIMAL
-from linsep.prove.numbers.tables import Table, design_of, table_from, table_of
+from linsep.prove.numbers.tables import LabeledTable, design_of, table_from, table_of
 from linsep.prove.verdict.rationals import holds_rationally
 from linsep.prove.verdict.shorter import shorter
 
@@ -170,33 +170,33 @@ def text_of(proof: Any) -> str:
         raise ValueError("this is not a valid proof: it is not text") from None
 
 
-def check_claim(verdict: Verdict, X: Any, y: Any, *, plain: bool) -> Outcome:
+def check_claim(verdict: Verdict, X: Any, y: Any, *, plain: bool) -> CheckResult:
     """Check a verdict that is not bound to a fingerprint."""
     verdict = verdict.among_kept()
     if type(verdict.fit_intercept) is not bool or verdict.kind not in linsep_check.KINDS:
-        return Outcome(False, "this verdict has no proof")
+        return CheckResult(False, "this verdict has no proof")
     found = table_of(X, y, verdict.classes)
     if found is None or found.X.shape[1] != verdict.n_features:
-        return Outcome(False, "the classes, the number of rows or the number of features differ")
+        return CheckResult(False, "the classes, the number of rows or the number of features differ")
     return _plainly(verdict, found) if plain else _fast(verdict, found)
 
 
-def check_document(text: str, X: Any, y: Any, *, plain: bool) -> Outcome:
+def check_document(text: str, X: Any, y: Any, *, plain: bool) -> CheckResult:
     """Check a document, by its fingerprint and its claim; raise ValueError if it is no proof."""
     verdict, content = opened(text)
     about = content["data"]
     found = table_of(X, y, verdict.classes, spelled=True)
     if found is None:
-        return Outcome(False, "the labels are not those of its classes, or there are not as many as rows")
+        return CheckResult(False, "the labels are not those of its classes, or there are not as many as rows")
     if plain:
         try:
             lines = linsep_check.check(content, list(found.rows(verdict.values)), found.labels)
         except (Fails, Malformed) as error:
-            return Outcome(False, str(error))
-        return Outcome(True, "", tuple(lines))
+            return CheckResult(False, str(error))
+        return CheckResult(True, "", tuple(lines))
     n, d = found.X.shape
     if (n, d) != (about["n_rows"], about["n_features"]):
-        return Outcome(False, f"it was written for {about['n_rows']} rows of {about['n_features']} features")
+        return CheckResult(False, f"it was written for {about['n_rows']} rows of {about['n_features']} features")
     check = _fast if isinstance(verdict, Verdict) else _fewest
     name, outcome = together(lambda: found.fingerprint(verdict.values), lambda: check(verdict, found))
     if name["sha256"] != about["sha256"]:
@@ -204,7 +204,7 @@ def check_document(text: str, X: Any, y: Any, *, plain: bool) -> Outcome:
     return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
 
 
-def _fast(verdict: Verdict, found: Table) -> Outcome:
+def _fast(verdict: Verdict, found: LabeledTable) -> CheckResult:
     """Check with compiled code, on integers or, if 64 bits do not hold the numbers, next to them."""
     inside = _inside(verdict, found)
     plane, n, classes = verdict.separator, len(found.codes), len(verdict.classes)
@@ -217,9 +217,9 @@ def _fast(verdict: Verdict, found: Table) -> Outcome:
             carried = plane if plane is None else inside.inside(plane)
             right = holds(replace(verdict, separator=carried), data, certain=True)
     except (OverflowError, TypeError, AttributeError):
-        return Outcome(False, "the plane is not one of finite numbers")
+        return CheckResult(False, "the plane is not one of finite numbers")
     if not right:
-        return Outcome(False, "the proof does not prove this verdict for these data")
+        return CheckResult(False, "the proof does not prove this verdict for these data")
     lines = [f"{n} rows of {verdict.n_features} features in {classes} classes"]
     if plane is not None:
         strictly = verdict.kind == SEPARABLE
@@ -232,10 +232,10 @@ def _fast(verdict: Verdict, found: Table) -> Outcome:
         lines.append(f"{some} {told}")
     if verdict.kind == OVERLAP:
         lines.append("they span all rows: a plane with no row on the wrong side has all rows on it")
-    return Outcome(True, "", tuple(lines))
+    return CheckResult(True, "", tuple(lines))
 
 
-def _inside(verdict: Verdict, found: Table) -> Cells | None:
+def _inside(verdict: Verdict, found: LabeledTable) -> Cells | None:
     """Return the numbers in 64 bits; None if these do not hold them, or a copy of many rows can be avoided."""
     if verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X):
         return None  # a plane is checked next to the doubles
@@ -249,39 +249,39 @@ def _many(X: Any) -> bool:
     return X.dtype.kind == "f" and bool((X.data if is_sparse(X) else X).nbytes > IN_MEMORY)
 
 
-def check_errors_claim(fewest: Any, X: Any, y: Any, *, plain: bool) -> Outcome:
+def check_errors_claim(fewest: Any, X: Any, y: Any, *, plain: bool) -> CheckResult:
     """Check a result about the fewest errors that is not bound to a fingerprint."""
     fewest = fewest.among_kept()
     found = table_of(X, y, fewest.classes)
     if found is None or found.X.shape[1] != fewest.n_features:
-        return Outcome(False, "the classes, the number of rows or the number of features differ")
+        return CheckResult(False, "the classes, the number of rows or the number of features differ")
     if not plain:
         return _fewest(fewest, found)
     return _plainly(fewest, found)
 
 
-def _counted(fewest: Any, found: Table) -> Array:
+def _counted(fewest: Any, found: LabeledTable) -> Array:
     """Return how much every row counts."""
     return np.ones(len(found.codes), dtype=np.int64) if fewest.weights is None else np.asarray(fewest.weights)
 
 
-def _fewest(fewest: Any, found: Table) -> Outcome:
+def _fewest(fewest: Any, found: LabeledTable) -> CheckResult:
     """Check the fewest errors of any plane with compiled code; plainly, if 64 bits do not hold the numbers."""
     inside, n = cells(found.X, fewest.values, offset=fewest.fit_intercept), len(found.codes)
     if inside is None:
         return _plainly(fewest, found)
     data = Data(inside.rows, found.codes, fewest.n_features, len(fewest.classes), fewest.fit_intercept)
     if not check_fewest.holds(replace(fewest, plane=inside.inside(fewest.plane)), data, _counted(fewest, found)):
-        return Outcome(False, "the proof does not prove these bounds for these data")
+        return CheckResult(False, "the proof does not prove these bounds for these data")
     lines = (
         f"{n} rows of {fewest.n_features} features in {len(fewest.classes)} classes",
         f"every row is strictly on its side of the plane given, but for {len(fewest.rows)}",
         f"{len(fewest.certificate.refutations)} refutations add up to zero; no case leaves fewer errors",
     )
-    return Outcome(True, "", lines)
+    return CheckResult(True, "", lines)
 
 
-def shortened(verdict: Any, found: Table) -> Any:
+def shortened(verdict: Any, found: LabeledTable) -> Any:
     """Return a verdict, or a result about the fewest errors, with a shorter plane, if one holds."""
     stored = found.stored()
     if stored is None:
@@ -297,7 +297,7 @@ def _heights(stored: Rows, w: Floats) -> Floats:
         return np.asarray(as_scipy(stored, len(w)) @ w, dtype=np.float64)
 
 
-def _shortened_errors(fewest: Any, found: Table, stored: Rows) -> Any:
+def _shortened_errors(fewest: Any, found: LabeledTable, stored: Rows) -> Any:
     """Return a result about the fewest errors with a shorter plane that has the same rows wrong."""
     weights = _counted(fewest, found)
     right = weights > 0
@@ -318,7 +318,7 @@ def _shortened_errors(fewest: Any, found: Table, stored: Rows) -> Any:
     return replace(fewest, plane=short.separator)
 
 
-def _plainly(verdict: Any, found: Table) -> Outcome:
+def _plainly(verdict: Any, found: LabeledTable) -> CheckResult:
     """Check a verdict, or a result about the fewest errors, with the page of plain integers."""
     check = check_verdict if isinstance(verdict, Verdict) else check_errors
     try:
@@ -326,8 +326,8 @@ def _plainly(verdict: Any, found: Table) -> Outcome:
     except (Fails, Malformed, ValueError, OverflowError, TypeError, AttributeError, IndexError) as error:
         if isinstance(error, ValueError) and str(error).startswith("X contains"):
             raise
-        return Outcome(False, str(error))
-    return Outcome(True, "", tuple(lines))
+        return CheckResult(False, str(error))
+    return CheckResult(True, "", tuple(lines))
 
 
 def _refuse_label(label: Any) -> None:

@@ -279,7 +279,7 @@ class Verdict:
         return class_pairs(self, X, y, time_limit)
 
 
-class Outcome(NamedTuple):
+class CheckResult(NamedTuple):
     """Whether a proof holds, why not if it does not, and what was checked."""
 
     holds: bool
@@ -287,7 +287,7 @@ class Outcome(NamedTuple):
     checked: tuple[str, ...] = ()
 
 
-OTHER_DATA = Outcome(
+OTHER_DATA = CheckResult(
     False, "these are not the data it was written for: a value or label differs, or the order of the rows"
 )
 

@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.types import Receive, Scope, Send
 
 from linsep import __version__
-from linsep.data.bodies import Limits, Parsed, Refused, parse
+from linsep.data.bodies import Limits, ParsedBody, Refused, parse
 from linsep.data.example_log import encode
 from linsep.errors import DataError
 from linsep.serve.inference import VERSION, Inference, constant, respond
@@ -217,7 +217,7 @@ class Application:
         await self.learning.close()
         await self.keeping.close()
 
-    async def read(self, request: Request, labeled: bool) -> tuple[Parsed, bytes]:
+    async def read(self, request: Request, labeled: bool) -> tuple[ParsedBody, bytes]:
         """Return the examples of a request, and its body."""
         body = await read_body(request, self.service.limits)
         kind, *rest = _header(request.scope, b"content-type", "application/json").split(";")
@@ -257,7 +257,7 @@ class Application:
             await self.keeping.put(rows, len(rows))
         return respond(answer)
 
-    def _predicted(self, parsed: Parsed, wanted: list[str]) -> dict[str, Any]:
+    def _predicted(self, parsed: ParsedBody, wanted: list[str]) -> dict[str, Any]:
         predictor = self.service.predictor
         rows = encode(parsed.x, self.service.columns)
         S = predictor.scores(rows)

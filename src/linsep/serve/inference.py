@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from linsep.data.bodies import LONGEST, Refused
-from linsep.data.example_log import LARGEST, Table, encode
+from linsep.data.example_log import LARGEST, ExampleTable, encode
 from linsep.serve.service import Service
 
 _TYPES = {
@@ -157,11 +157,11 @@ def _rows(tensors: dict[str, Any]) -> Any:
     """Return tensors as a table, or as rows with words."""
     if len(tensors) == 1 and not isinstance(only := next(iter(tensors.values())), list):
         name = next(iter(tensors))
-        return Table((name,) if only.shape[1] == 1 and name != "input" else None, only)
+        return ExampleTable((name,) if only.shape[1] == 1 and name != "input" else None, only)
     if any(not isinstance(each, list) and each.shape[1] != 1 for each in tensors.values()):
         raise Refused("several inputs have one column each", "inputs")
     if not any(isinstance(each, list) for each in tensors.values()):
-        return Table(tuple(tensors), np.hstack(list(tensors.values())))
+        return ExampleTable(tuple(tensors), np.hstack(list(tensors.values())))
     columns = [each if isinstance(each, list) else each[:, 0].tolist() for each in tensors.values()]
     return [dict(zip(tensors, cells, strict=True)) for cells in zip(*columns, strict=True)]
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.bodies import Limits, Parsed, Refused
+from linsep.data.bodies import Limits, ParsedBody, Refused
 from linsep.data.example_log import Columns, Record, Rows, connect, encode, load_classes, records
 from linsep.data.read import LOG
 from linsep.errors import DataError
@@ -50,7 +50,7 @@ FULL = "the server cannot write to its disk (perhaps it is full): try again late
 class Request(NamedTuple):
     """A request to learn."""
 
-    parsed: Parsed
+    parsed: ParsedBody
     key: str | None = None  # of a request that may come again
     digest: bytes = b""  # of its body
 
@@ -237,7 +237,7 @@ class Service:
         return numbers
 
     def _by_id(
-        self, parsed: Parsed, group: _Group
+        self, parsed: ParsedBody, group: _Group
     ) -> tuple[list[Any], list[Any], list[int], dict[str, int], list[int]]:
         """Return the examples of a request that are new: rows, labels, labels served, ids; and the numbers of all."""
         assert parsed.ids is not None

@@ -94,7 +94,7 @@ class Study:
 
 
 @dataclass(frozen=True)
-class Options:
+class ReportOptions:
     """What a report is asked for; see ``report``."""
 
     fit_intercept: bool = True
@@ -113,8 +113,8 @@ class Options:
 
 
 def study(X: Any, y: Any, **asked: Any) -> Study:
-    """Find out everything that a report tells; the keywords are those of ``Options``."""
-    options = Options(**asked)
+    """Find out everything that a report tells; the keywords are those of ``ReportOptions``."""
+    options = ReportOptions(**asked)
     limit = options.time_limit
     clock = Clock(limit).sooner(min(max(_DRAWING * limit, _LEAST_DRAWING), _MOST_DRAWING * limit, _DRAWING_SECONDS))
     if not 0 < options.test_size < 1:
@@ -192,7 +192,7 @@ def _names(given: Any) -> Callable[[int], str]:
     return lambda j: names[j]
 
 
-def _verdict(model: Perceptron, X: Any, given: Any, y: Array, options: Options, clock: Clock) -> Verdict:
+def _verdict(model: Perceptron, X: Any, given: Any, y: Array, options: ReportOptions, clock: Clock) -> Verdict:
     """Return the verdict: the plane of a run that separated the rows is proof enough, else one is searched for."""
     plane = separator(model, X, y) if model.stop_reason_ == Stop.SEPARATED else None
     if plane is not None:
@@ -258,7 +258,7 @@ def theorem_margin(model: Any, trail: Trail, X: Any, y: Any, clock: Clock | None
     return run_margin(model, trail), False
 
 
-def _study_new_rows(found: Study, codes: Array, options: Options) -> None:
+def _study_new_rows(found: Study, codes: Array, options: ReportOptions) -> None:
     """Train on some rows in random but fixed order, and see how well the others are predicted."""
     order = np.random.default_rng(options.random_state).permutation(found.rows)
     kept = found.rows - max(1, round(options.test_size * found.rows))

@@ -111,7 +111,7 @@ class Margin:
 Solver = Callable[[Array, Array, float], tuple[Floats, float, Floats]]
 
 
-class Found(NamedTuple):
+class MarginPoint(NamedTuple):
     """What a search returns: weights for the plane and for the hull."""
 
     W: Floats  # (classes, d), all zero where the origin is in the hull
@@ -240,7 +240,7 @@ def of_data(data: Data, form: str, gap: float, clock: Clock | None = None) -> Ma
     return _bracket(Hull(data, form), near, found, gap, clock)
 
 
-def _bracket(hull: Hull, near: InRange, found: Found, gap: float, clock: Clock) -> Margin:
+def _bracket(hull: Hull, near: InRange, found: MarginPoint, gap: float, clock: Clock) -> Margin:
     """Bound the largest margin with what was found; where no plane was, ask for an exact verdict."""
     data, form, one = hull.data, hull.form, hull.blocks == 1
     a = margin_bracket.on_grid(hull, found.pairs, found.multipliers)
@@ -290,7 +290,7 @@ def _decided(data: Data, clock: Clock) -> tuple[Array, Array]:
 # Search
 
 
-def _zero_row(hull: Hull, squares: Floats) -> Found | None:
+def _zero_row(hull: Hull, squares: Floats) -> MarginPoint | None:
     """Return the hull of one row that is zero, where there is one and nothing can lift it off the plane."""
     if hull.form == "origin":
         for i in np.flatnonzero(squares == 0):  # the squares of tiny rows underflow to zero
@@ -300,12 +300,12 @@ def _zero_row(hull: Hull, squares: Floats) -> Found | None:
     return None
 
 
-def _nowhere(hull: Hull, pairs: Array, multipliers: Floats) -> Found:
+def _nowhere(hull: Hull, pairs: Array, multipliers: Floats) -> MarginPoint:
     """Return what is found where no plane is: only the multipliers."""
-    return Found(np.zeros((hull.blocks, hull.data.n_features)), np.zeros(hull.blocks), pairs, multipliers)
+    return MarginPoint(np.zeros((hull.blocks, hull.data.n_features)), np.zeros(hull.blocks), pairs, multipliers)
 
 
-def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> Found:
+def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> MarginPoint:
     """Grow a working set by the worst rows of each full pass until no row is nearer than those in it."""
     pool = fresh = _first_pairs(hull)
     tol = 0.0
@@ -322,7 +322,7 @@ def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> Found:
         below = np.flatnonzero(looked.values * size < 1 - gap / 4)
         fresh = np.setdiff1d(looked.pairs(below, hull.data.classes), pool)
         if len(fresh) == 0 and tol <= gap / 16:
-            return Found(*_centered(hull, W, offsets, looked.values), pairs, multipliers)
+            return MarginPoint(*_centered(hull, W, offsets, looked.values), pairs, multipliers)
         # no use in solving much better than the set is known; but if it is known, as well as can be
         tol = 0.1 * float(max(0.0, 1 - looked.values.min() * size)) if len(fresh) else 0.0
         step = max(1000, min(2 * hull.size, len(pool) // 2))

@@ -312,7 +312,7 @@ def cancels(A: Any, multipliers: list[Fraction]) -> bool:
     return bool(fmpz_mat(1, len(whole), whole) * A == fmpz_mat(1, A.ncols()))
 
 
-class Table(Constraints):
+class TableConstraints(Constraints):
     """Few rows written out as integers of any length; the number of a row is its place."""
 
     def __init__(self, table: Any, equal: Array | None = None, clock: Clock | None = None) -> None:
@@ -337,7 +337,7 @@ class Table(Constraints):
         tops = np.where(used.any(axis=1), exponents.max(axis=1, initial=-(10**9)), 0)
         return np.ldexp(numbers, np.maximum(exponents - tops[:, None], -2000).astype(np.int32)), tops
 
-    def with_row(self, row: list[int]) -> Table:
+    def with_row(self, row: list[int]) -> TableConstraints:
         """Return the same rows and one more inequality."""
         more = copy(self)
         line = fmpz_mat([row])
@@ -359,7 +359,7 @@ class Table(Constraints):
 
     def within(self, columns: list[int]) -> Constraints:
         """Return the same constraints with all unknowns but some set to zero."""
-        return Table(algebra.select(self._whole(), list(range(self.n)), columns), self.equal, self.clock)
+        return TableConstraints(algebra.select(self._whole(), list(range(self.n)), columns), self.equal, self.clock)
 
     def rows(self, ids: Array) -> tuple[Any, list[int]]:
         """Return rows as integers, which they are."""

@@ -28,7 +28,7 @@ from linsep.problem import Array, Floats
 from linsep.prove.core import newton
 from linsep.prove.core.constraints import Constraints, rounded
 from linsep.prove.core.exact_steps import Outcome, exact_steps
-from linsep.prove.core.oracles import NEWTON_UNKNOWNS, Cancel, Plane, oracle
+from linsep.prove.core.oracles import NEWTON_UNKNOWNS, Cancel, OraclePlane, oracle
 from linsep.prove.numbers import algebra
 
 _DEPENDENT = 1e-10  # what is left of a row of size 1 that depends on others
@@ -102,7 +102,7 @@ class _FloatSteps:
             if among is not None and not among.any():
                 return self._overlap()
             found = oracle(c, among, face.Q, self.asked.first)
-            if isinstance(found, Plane):
+            if isinstance(found, OraclePlane):
                 return self._plane(found.w, among)
             if found is None or len(found.ids) == 0:
                 return None
@@ -219,7 +219,7 @@ def _spanned(constraints: Constraints, generic: Any, strict: Array) -> bool:
 # The face
 
 
-class Step(NamedTuple):
+class ReductionStep(NamedTuple):
     """Rows that cancel up to the span of the steps before."""
 
     ids: Array
@@ -234,7 +234,7 @@ class Face:
 
     def __init__(self, constraints: Constraints) -> None:
         self.constraints = constraints
-        self.steps: list[Step] = []
+        self.steps: list[ReductionStep] = []
         self.Q: Floats | None = None
         self.rank = 0
 
@@ -255,7 +255,9 @@ class Face:
         U, Q = P[:, :r], P[:, r:]
         if self.Q is not None:
             U, Q = self.Q @ U, self.Q @ Q
-        self.steps.append(Step(ids, rows, weights / max(np.abs(weights).max(initial=0.0), 1e-300), U, equations))
+        self.steps.append(
+            ReductionStep(ids, rows, weights / max(np.abs(weights).max(initial=0.0), 1e-300), U, equations)
+        )
         self.Q, self.rank = Q, self.rank + r
 
     def absorb(self, ids: Array, weights: Floats) -> None:

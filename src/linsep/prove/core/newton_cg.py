@@ -194,7 +194,7 @@ def _conjugate_gradients(
 # The largest margin
 
 
-class Plane(NamedTuple):
+class MarginPlane(NamedTuple):
     """A plane and the multipliers of its rows; ``v`` is zero where the origin is in the hull."""
 
     v: Floats  # (D,)
@@ -202,7 +202,7 @@ class Plane(NamedTuple):
     penalty: float
 
 
-def widest(Z: Any, free: int, clock: Clock, *, start: Plane | None = None, tol: float = 1e-8) -> Plane:
+def widest(Z: Any, free: int, clock: Clock, *, start: MarginPlane | None = None, tol: float = 1e-8) -> MarginPlane:
     """Find the shortest ``w`` with ``z·v >= 1 - tol`` for every row of a sparse matrix; the last of v may be free.
 
     Each outer step minimizes ``½‖w‖² + Σ max(0, λ_i + C (1 - z_i·v))²/2C`` over v, which is w followed by the free
@@ -233,9 +233,9 @@ def widest(Z: Any, free: int, clock: Clock, *, start: Plane | None = None, tol: 
         if worst > 0.8 * before:  # perhaps no plane is there, and the multipliers grow for ever
             accuracy *= 0.1
             if float(np.linalg.norm(Z.T @ multipliers)) < _NOTHING * size * float(multipliers.sum()):
-                return Plane(np.zeros(D), multipliers, C)
+                return MarginPlane(np.zeros(D), multipliers, C)
         before = worst
-    return Plane(v, multipliers, C)
+    return MarginPlane(v, multipliers, C)
 
 
 def _minimized(

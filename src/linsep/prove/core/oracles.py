@@ -1,7 +1,7 @@
 """The float oracles: a plane above all open rows within a subspace, or open rows that cancel up to its complement.
 
 Every oracle takes constraints, which inequalities are open (None: all), and an orthonormal basis ``Q`` of a subspace
-of the scaled unknowns (None: all of them); it returns a Plane, a Cancel, or None where it cannot tell.
+of the scaled unknowns (None: all of them); it returns a OraclePlane, a Cancel, or None where it cannot tell.
 ``oracle`` picks:
 
 - least squares, where rows are not more than the unknowns of a class;
@@ -42,7 +42,7 @@ _ANY_RANK_CELLS = 1 << 22
 _LEAST_SQUARES_CELLS = 1 << 25  # 5,800 rows of as many columns: less than ten times the time of an LU factorization
 
 
-class Plane(NamedTuple):
+class OraclePlane(NamedTuple):
     """Weights, in scaled unknowns, that all open rows are above as far as floats tell."""
 
     w: Floats
@@ -57,7 +57,7 @@ class Cancel(NamedTuple):
 
 def oracle(
     constraints: Constraints, among: Array | None, Q: Floats | None, first: Array | None = None
-) -> Plane | Cancel | None:
+) -> OraclePlane | Cancel | None:
     """Return what the oracle says that suits the constraints; ``first`` are inequalities to begin with."""
     c = constraints
     k = c.unknowns if Q is None else Q.shape[1]
@@ -75,13 +75,13 @@ def oracle(
     return working_set_newton(c, among, Q, first)
 
 
-def few_rows(constraints: Constraints) -> Plane | None:
+def few_rows(constraints: Constraints) -> OraclePlane | None:
     """Return a plane for fewer rows than columns, which most often exists."""
     found = truncated_newton(constraints) if constraints.wide_sparse else least_squares(constraints)
-    return found if isinstance(found, Plane) else None
+    return found if isinstance(found, OraclePlane) else None
 
 
-def least_squares(constraints: Constraints) -> Plane | None:
+def least_squares(constraints: Constraints) -> OraclePlane | None:
     """Ask of few rows that their own class scores 1 and every other 0, which most often is possible."""
     c, data, view = constraints, constraints.data, constraints.view
     if c.n * c.block > _LEAST_SQUARES_CELLS:
@@ -97,7 +97,7 @@ def least_squares(constraints: Constraints) -> Plane | None:
             continue
         w = (W[1:] - W[0]).ravel()
         if np.isfinite(w).all() and view.sweep(w)[0].min() > 0:
-            return Plane(w)
+            return OraclePlane(w)
         if X.size > _ANY_RANK_CELLS:
             return None
         c.clock.check()
@@ -112,7 +112,7 @@ def _by_gram_matrix(X: Floats, goal: Floats, rcond: None) -> tuple[Floats]:  # n
     return (W + X.T @ linalg.cho_solve(factor, goal - X @ W, check_finite=False),)
 
 
-def truncated_newton(constraints: Constraints) -> Plane | Cancel | None:
+def truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
     """Newton's method by conjugate gradients on all rows; of sparse rows, a contradiction among those that pull most.
 
     Where that finds none, the rows of two classes that about cancel are noted: they bound the margins of all planes.
@@ -135,7 +135,7 @@ def truncated_newton(constraints: Constraints) -> Plane | Cancel | None:
     W = v.reshape(-1, c.block)
     w = weights(W if c.classes == 2 else W[1:] - W[0]).ravel()
     if h.min() > 0 and c.view.sweep(w)[0].min() > 0:
-        return Plane(w)
+        return OraclePlane(w)
     below = np.flatnonzero(h < 1)
     ids, slack = rows.ids[below], 1 - h[below]
     if w.any():
@@ -178,7 +178,7 @@ def _standardized(constraints: Constraints) -> tuple[Floats, Floats, Callable[[F
 
 def working_set_newton(
     constraints: Constraints, among: Array | None, Q: Floats | None, first: Array | None
-) -> Plane | Cancel | None:
+) -> OraclePlane | Cancel | None:
     """Minimize squared slacks on a working set that grows by the lowest of all rows."""
     c, clock = constraints, constraints.clock
 
@@ -221,7 +221,7 @@ def working_set_newton(
         low, rivals = c.lowest_slacks(full, among)
         least = float(low.min())
         if least > (0 if Q is None else _VANISHING * np.linalg.norm(full)):
-            return Plane(full)
+            return OraclePlane(full)
         if not (np.isfinite(full).all() and np.isfinite(least)):
             return None
         worst = lowest(low, most if least > -_DEEP else 6 * k, 1.0)

@@ -19,7 +19,7 @@ from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.numbers.given import DECIMAL, all_finite, exact_rows, is_exact, unrounded
 
 
-class Table(NamedTuple):
+class LabeledTable(NamedTuple):
     """Data as they are given: an array or CSR matrix of exact numbers, labels, and their class numbers."""
 
     X: Any
@@ -62,7 +62,7 @@ def table_from(X: Any, y: Any, values: str) -> tuple[Any, Any]:
     return exact_table(X, values, lazily=True)
 
 
-def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False) -> Table | None:
+def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False) -> LabeledTable | None:
     """Return data exactly as they are given, or None if shapes or labels do not fit; refuse what is not finite.
 
     The classes must be exactly those of the labels. ``spelled``: labels may have another type, as the text ``"1"`` of
@@ -83,7 +83,7 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
     if X.ndim != 2 or X.shape[0] != len(labels) or codes is None:
         return None
     _finite(X)
-    return Table(X, labels, codes, classes)
+    return LabeledTable(X, labels, codes, classes)
 
 
 def design_of(X: Any, y: Any) -> tuple[Any, list[list[Any]]]:

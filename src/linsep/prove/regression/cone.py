@@ -36,7 +36,7 @@ _BITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # of a direction that might do
 _CELLS = 1 << 26  # of rows that are multiplied out, at most
 
 
-class Combination(NamedTuple):
+class ConeCombination(NamedTuple):
     """Rows of a system by number, with multipliers of the rows as given."""
 
     rows: Array
@@ -44,7 +44,7 @@ class Combination(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Face:
+class RegressionFace:
     """What facial reduction finds; vectors are in the unknowns of ``columns``."""
 
     system: Constraints  # in the unknowns of ``columns`` alone
@@ -53,7 +53,7 @@ class Face:
     spanning: Array  # rows that all others depend on
     direction: list[int]  # generic
     separated: Array  # by number
-    canceling: Combination  # rows of N that cancel and span it, independent equations first
+    canceling: ConeCombination  # rows of N that cancel and span it, independent equations first
     eliminated: EliminatedFace | None = None  # how it was found, if columns of categories were eliminated
 
     @property
@@ -103,13 +103,13 @@ class Face:
         }
 
     @cached_property
-    def contradiction(self) -> Combination:
+    def contradiction(self) -> ConeCombination:
         """The rows of ``rest`` in the order of their numbers."""
         order = np.argsort(self.canceling.rows, kind="stable")
-        return Combination(self.canceling.rows[order], [self.canceling.multipliers[k] for k in order.tolist()])
+        return ConeCombination(self.canceling.rows[order], [self.canceling.multipliers[k] for k in order.tolist()])
 
 
-def reduce(system: Constraints, order: list[int]) -> Face:
+def reduce(system: Constraints, order: list[int]) -> RegressionFace:
     """Find columns, separated rows, a generic direction and the contradiction that proves the rest to be the rest."""
     with quiet_algebra():
         wide = categories_of(system)
@@ -122,11 +122,11 @@ def reduce(system: Constraints, order: list[int]) -> Face:
         if outcome.g is not None:
             full = _without_aliases(outcome.g, columns, aliases)
             direction = _shortened(narrow, primitive([full[j] for j in columns]), outcome)
-        canceling = Combination(outcome.ids.astype(np.intp), outcome.multipliers)
-        return Face(narrow, columns, aliases, spanning, direction, outcome.strict, canceling)
+        canceling = ConeCombination(outcome.ids.astype(np.intp), outcome.multipliers)
+        return RegressionFace(narrow, columns, aliases, spanning, direction, outcome.strict, canceling)
 
 
-def _eliminated(wide: Categories, order: list[int]) -> Face:
+def _eliminated(wide: Categories, order: list[int]) -> RegressionFace:
     """Find the same for a system with many columns of categories."""
     columns, aliases = kept_columns(wide, order)
     narrow = wide.system.within(columns)
@@ -138,7 +138,9 @@ def _eliminated(wide: Categories, order: list[int]) -> Face:
     separated = np.zeros(2 * narrow.n, dtype=bool)
     separated[narrow.ids] = found.strict
     direction = found.direction if found.strict.any() else [0] * len(columns)
-    return Face(narrow, columns, aliases, found.spanning, direction, separated, Combination(*found.canceling), found)
+    return RegressionFace(
+        narrow, columns, aliases, found.spanning, direction, separated, ConeCombination(*found.canceling), found
+    )
 
 
 def columns_of(system: Constraints, ids: Array, order: list[int]) -> tuple[list[int], Any]:

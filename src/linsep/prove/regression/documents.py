@@ -20,7 +20,7 @@ from linsep.prove.check import linsep_check
 from linsep.prove.check.plain_document import LARGEST, Fails, label_text, meaning_of, whole
 from linsep.prove.check.plain_regression import answers, check_separation, coefficient_names
 from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
-from linsep.prove.claims import OTHER_DATA, Outcome
+from linsep.prove.claims import OTHER_DATA, CheckResult
 from linsep.prove.documents import FORMAT, check_reading, laid_out
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.fingerprints import Fingerprint
@@ -229,9 +229,9 @@ def check_separation_document(content: dict[str, Any], X: Any, columns: list[lis
     """Check a document, by its fingerprint and its claims."""
     about = content["data"]
     if len(columns) != len(content["response"]):
-        return Outcome(False, f"the response has {len(columns)} columns, not {len(content['response'])}")
+        return CheckResult(False, f"the response has {len(columns)} columns, not {len(content['response'])}")
     if X.shape != (about["n_rows"], about["n_features"]) or any(len(column) != X.shape[0] for column in columns):
-        return Outcome(False, f"it was written for {about['n_rows']} rows of {about['n_features']} features")
+        return CheckResult(False, f"it was written for {about['n_rows']} rows of {about['n_features']} features")
     found, outcome = together(
         lambda: fingerprint(X, columns, content["values"]), lambda: check_claims(content, X, columns, plain=plain)
     )
@@ -250,14 +250,14 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
         said = answers(content, list(zip(*columns, strict=True)))
         if plain:
             rows = list(map(whole, exact_rows(X, content["values"], content["names"])))
-            return Outcome(True, "", tuple(check_separation(content, rows, said)))
+            return CheckResult(True, "", tuple(check_separation(content, rows, said)))
         model, _ = modeled(_given(content, X, said), Clock())
     except (Fails, ValueError) as error:
-        return Outcome(False, str(error))
+        return CheckResult(False, str(error))
     if not check_regression.holds(model, content):
-        return Outcome(False, "the proof does not prove its claims for these data")
+        return CheckResult(False, "the proof does not prove its claims for these data")
     told = f"{len(model.system.ids)} constraints on {len(model.names)} coefficients"
-    return Outcome(True, "", (told, "every coefficient has the status that the proof states"))
+    return CheckResult(True, "", (told, "every coefficient has the status that the proof states"))
 
 
 def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Given:

@@ -28,7 +28,7 @@ from linsep.prove.numbers.text import default_values, refuse_rounded
 from linsep.prove.regression.contrasts import unknown
 from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
 from linsep.prove.regression.reading import WIDE, joined, unrounded
-from linsep.prove.regression.table import Categories, Table, counted_words, read_table
+from linsep.prove.regression.table import ColumnCategories, ModelTable, counted_words, read_table
 
 _REFUSED = {
     "gaussian": "least squares always has a finite estimate",
@@ -97,9 +97,9 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
         raise ParameterError("y", None, "given; it is the response")
     absorb = _factors(options.get("absorb"), X)
     X = frame_table(X) if is_frame(native(X)) or is_records(X) else X
-    if isinstance(X, Table) and options["values"] == BINARY:
+    if isinstance(X, ModelTable) and options["values"] == BINARY:
         X = X.nearest_doubles()
-    if isinstance(X, Table) and X.source is not None:
+    if isinstance(X, ModelTable) and X.source is not None:
         refuse_rounded(X.source, options["values"])
     matrix, names = _matrix(X, options["names"])
     values = options["values"] or (DECIMAL if _has_decimals(matrix) else BINARY)
@@ -153,26 +153,26 @@ def _family(family: Any) -> str:
 # The order of labels
 
 
-def carried_by(y: Any) -> Categories | None:
+def carried_by(y: Any) -> ColumnCategories | None:
     """Return the categories that a column of pandas, polars or Arrow carries; None if it is a plain one."""
     owner = type(y).__module__.partition(".")[0]
     if owner == "polars":
         kind = type(y.dtype).__name__
         if kind == "Enum":
-            return Categories(tuple(y.dtype.categories.to_list()), True)
-        return Categories((), False) if kind == "Categorical" else None
+            return ColumnCategories(tuple(y.dtype.categories.to_list()), True)
+        return ColumnCategories((), False) if kind == "Categorical" else None
     if owner == "pyarrow":
         if not hasattr(y.type, "ordered"):
             return None
         whole = y.unify_dictionaries().chunk(0) if hasattr(y, "unify_dictionaries") and len(y) else y
-        return Categories(tuple(whole.dictionary.to_pylist()) if len(whole) else (), bool(y.type.ordered))
+        return ColumnCategories(tuple(whole.dictionary.to_pylist()) if len(whole) else (), bool(y.type.ordered))
     own = getattr(y, "cat", y)
     if owner != "pandas" or not hasattr(own, "categories"):
         return None
-    return Categories(tuple(own.categories.tolist()), bool(own.ordered))
+    return ColumnCategories(tuple(own.categories.tolist()), bool(own.ordered))
 
 
-def _order(y: Array, family: str, asked: Any, carried: Categories | None) -> tuple[Any, ...] | None:
+def _order(y: Array, family: str, asked: Any, carried: ColumnCategories | None) -> tuple[Any, ...] | None:
     """Return the labels in their order: as asked for, or as the data carry it; None if sorting tells it."""
     if asked is not None:
         if family not in ORDERED:
@@ -340,7 +340,7 @@ def _machine_numbers(table: Array, values: str, names: Any) -> Array:
 
 def _matrix(X: Any, names: Any) -> tuple[Any, list[str]]:
     """Return a design as a matrix with names."""
-    if isinstance(X, Table):
+    if isinstance(X, ModelTable):
         matrix, found = _coded(X)
     elif is_sparse(X):
         import scipy.sparse as sp
@@ -389,7 +389,7 @@ def _plain_array(X: Any) -> Array:
     return matrix.astype(np.int64) if matrix.dtype == np.uint64 else matrix
 
 
-def frame_table(frame: Any, names: list[str] | None = None, kinds: dict[str, str] | None = None) -> Table:
+def frame_table(frame: Any, names: list[str] | None = None, kinds: dict[str, str] | None = None) -> ModelTable:
     """Return a frame as a table, read as a file with its columns would be; exact numbers stay as they are.
 
     Only columns that just name the rows are left out, or with ``names`` all but these are taken. ``kinds`` are those
@@ -400,7 +400,7 @@ def frame_table(frame: Any, names: list[str] | None = None, kinds: dict[str, str
     exact = {name: column for name, column in _exact_columns(frame).items() if name in wanted}
     others = [name for name in wanted if name not in exact]
     if not others:
-        return Table(exact, dict.fromkeys(exact, NUMBER))
+        return ModelTable(exact, dict.fromkeys(exact, NUMBER))
     layout = None if kinds is None else Layout(tuple((name, kinds[name]) for name in others))
     source = table_source(frame, others, layout=layout, keep_index=names is not None)
     table = read_table(source, dict(source.layout.columns)).complete([], "error")
@@ -439,7 +439,7 @@ def _column(frame: Any, name: str) -> Any:
     return frame[name]
 
 
-def _coded(table: Table) -> tuple[Any, list[str]]:
+def _coded(table: ModelTable) -> tuple[Any, list[str]]:
     """Return the columns of a table: numbers as they are; words and categories as a column for each but the first.
 
     A number that may be missing has a column for that beside it, a text one for each of its words.
@@ -535,9 +535,9 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
     return matrix, response, options
 
 
-def _formula_table(formula: str, frame: Any, named: list[str]) -> tuple[Table, list[str]]:
+def _formula_table(formula: str, frame: Any, named: list[str]) -> tuple[ModelTable, list[str]]:
     """Return the columns that a formula and options name, and the names of all columns."""
-    if isinstance(frame, Table):
+    if isinstance(frame, ModelTable):
         return frame, frame.columns if frame.source is None else frame.source.column_names
     if isinstance(frame, str | os.PathLike):
         probe: Any = read(frame, labels=False, layout=Layout(()))

@@ -12,7 +12,7 @@ import numpy as np
 from linsep.problem import Array
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.algebra import one_column as column
-from linsep.prove.regression.cone import Face, whole
+from linsep.prove.regression.cone import RegressionFace, whole
 from linsep.prove.regression.contrasts import contrast
 from linsep.prove.regression.documents import certificate, check_claims, document, response_of
 from linsep.prove.regression.families import Model, labels
@@ -171,7 +171,9 @@ class Separation:
     ('+inf', 'finite')
     """
 
-    def __init__(self, given: Given, model: Model, face: Face, notes: list[str], listed: int | None = None) -> None:
+    def __init__(
+        self, given: Given, model: Model, face: RegressionFace, notes: list[str], listed: int | None = None
+    ) -> None:
         self._given, self._model, self._face = given, model, face
         self.listed = len(model.names) if listed is None else listed  # coefficients that are shown, the first ones
         self.names, self.notes, self.family = model.names, notes, given.family

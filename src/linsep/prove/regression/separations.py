@@ -26,7 +26,7 @@ from linsep.prove.numbers.cells import (
 )
 from linsep.prove.numbers.decimals import as_decimals
 from linsep.prove.numbers.given import BINARY, DECIMAL, exact_rows
-from linsep.prove.regression.cone import Face, reduce
+from linsep.prove.regression.cone import RegressionFace, reduce
 from linsep.prove.regression.families import WITHOUT_INTERCEPT, Model, Response, build
 from linsep.prove.regression.inputs import Given, gather, with_factors
 from linsep.prove.regression.results import COMPLETE, OVERLAP, QUASI, Separation
@@ -197,7 +197,7 @@ def _refuse_gaps(X: Any, names: list[str]) -> None:
     raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {what}; drop the row or fill in the value")
 
 
-def _notes(given: Given, exact: Cells, face: Face) -> list[str]:
+def _notes(given: Given, exact: Cells, face: RegressionFace) -> list[str]:
     """Say where decimals and binary numbers do not agree."""
     notes = list(given.notes)
     other = _other_values(given, exact)

@@ -15,10 +15,10 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.problem import Array
-from linsep.prove.core.constraints import Table
+from linsep.prove.core.constraints import TableConstraints
 from linsep.prove.core.facial_reduction import solve
 from linsep.prove.numbers.algebra import entries, one_column, primitive
-from linsep.prove.regression.cone import Combination, Face
+from linsep.prove.regression.cone import ConeCombination, RegressionFace
 
 FINITE, UP, DOWN, UNDETERMINED, ALIASED = "finite", "+inf", "-inf", "undetermined", "aliased"
 _POOL = 2000  # different inequalities that are all kept in view
@@ -28,7 +28,7 @@ class Status(NamedTuple):
     """A status with what proves it: rows that combine to ``c`` or ``-c``, or two directions."""
 
     status: str
-    combination: Combination | None = None
+    combination: ConeCombination | None = None
     directions: tuple[list[int], list[int]] | None = None  # positive and negative on c, both in C
 
 
@@ -43,7 +43,7 @@ class _Answer(NamedTuple):
 class Statuses:
     """Answers for one face; vectors are in the unknowns of its columns."""
 
-    def __init__(self, face: Face) -> None:
+    def __init__(self, face: RegressionFace) -> None:
         self.face, self.system = face, face.system
         self.rng = np.random.default_rng(0)
         self._known: dict[tuple[int, ...], _Answer] = {}
@@ -117,7 +117,7 @@ class Statuses:
     # -----------------------------------------------------------------------------------------------------------
     # Combinations of rows
 
-    def combined(self, c: dict[int, int], ids: Array, multipliers: list[Fraction]) -> Combination:
+    def combined(self, c: dict[int, int], ids: Array, multipliers: list[Fraction]) -> ConeCombination:
         """Return rows that combine to ``c``: some given with multipliers of their integer rows, and rows of N."""
         system, rest = self.system, self.face.contradiction
         A, shifts = system.rows(ids)
@@ -138,7 +138,7 @@ class Statuses:
         pairs = list(found.items())
         pairs += [(i, m / Fraction(2) ** shift) for i, m, shift in zip(ids.tolist(), multipliers, shifts, strict=True)]
         pairs = sorted((i, m) for i, m in pairs if m)
-        return Combination(np.array([i for i, _ in pairs], dtype=np.intp), [m for _, m in pairs])
+        return ConeCombination(np.array([i for i, _ in pairs], dtype=np.intp), [m for _, m in pairs])
 
     # -----------------------------------------------------------------------------------------------------------
     # Is a target in the cone of the separated rows, in the unknowns of the subspace?
@@ -161,7 +161,7 @@ class Statuses:
         self.pool = self.pool[kept]
         self._places = {row: place for place, row in enumerate(sorted(seen, key=seen.__getitem__))}
         table = A.tolist()
-        self.table = Table(fmpz_mat([table[k] for k in kept]), clock=self.system.clock)
+        self.table = TableConstraints(fmpz_mat([table[k] for k in kept]), clock=self.system.clock)
 
     def member(self, target: list[int]) -> _Answer:
         """Decide whether a target, on which the generic direction is positive, is in the cone."""

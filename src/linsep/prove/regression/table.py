@@ -29,7 +29,7 @@ _BEYOND = "[eE][+-]?0*[0-9]{5}"  # exponents that no exact search takes
 _MOST_CHARACTERS = 4000  # of a number
 
 
-class Categories(NamedTuple):
+class ColumnCategories(NamedTuple):
     """The categories that a column carries beside its cells, and whether they are in order."""
 
     labels: tuple[Any, ...]
@@ -80,7 +80,7 @@ class LongColumn:
 
 
 @dataclass
-class Table:
+class ModelTable:
     """Columns by name: arrays of numbers, exact where floats are too short, or of words, in which None is missing.
 
     Attributes
@@ -100,7 +100,7 @@ class Table:
     cells: dict[str, Any]
     kinds: dict[str, str]
     missing: dict[str, Array] = field(default_factory=dict)
-    categories: dict[str, Categories] = field(default_factory=dict)
+    categories: dict[str, ColumnCategories] = field(default_factory=dict)
     source: TableSource | None = None
     dropped: Dropped = field(default_factory=Dropped)
 
@@ -128,7 +128,7 @@ class Table:
         places = None if self.source is None else self.source.locate(rows.tolist())
         return None if places is None else [place.line for place in places]
 
-    def only(self, names: list[str]) -> Table:
+    def only(self, names: list[str]) -> ModelTable:
         """Return some columns."""
         return replace(
             self,
@@ -138,7 +138,7 @@ class Table:
             categories={name: each for name, each in self.categories.items() if name in names},
         )
 
-    def complete(self, needed: list[str], how: str) -> Table:
+    def complete(self, needed: list[str], how: str) -> ModelTable:
         """Return the rows in which no cell is missing that is needed, or an error that names the first.
 
         ``how`` is the option ``missing``. Beside the columns that are needed in any case, those of numbers are with
@@ -165,7 +165,7 @@ class Table:
         found = {name: column[kept] for name, column in self.cells.items()}
         return replace(self, cells=found, missing={}, dropped=dropped)
 
-    def nearest_doubles(self) -> Table:
+    def nearest_doubles(self) -> ModelTable:
         """Return the table with the doubles nearest to numbers that are longer."""
         found = copy(self)
         found.cells = {name: c.near if isinstance(c, LongColumn) else c for name, c in self.cells.items()}
@@ -187,7 +187,7 @@ class Table:
         return pd.DataFrame(made)
 
 
-def read_table(source: TableSource, kinds: Mapping[str, str], response: frozenset[str] = frozenset()) -> Table:
+def read_table(source: TableSource, kinds: Mapping[str, str], response: frozenset[str] = frozenset()) -> ModelTable:
     """Read some columns of a source as a table; ``kinds`` are those that the source, or a document, has decided on.
 
     A column of the ``response`` is one of words unless all its cells are of its kind.
@@ -200,7 +200,7 @@ def read_table(source: TableSource, kinds: Mapping[str, str], response: frozense
         raise DataError(source.files[0].name, "no rows")
     whole = pa.concat_tables(blocks, promote_options="permissive").unify_dictionaries()
     del blocks
-    found = Table({}, dict(kinds), source=source)
+    found = ModelTable({}, dict(kinds), source=source)
     for name, kind in kinds.items():
         column = whole.column(name).combine_chunks()
         whole = whole.drop_columns([name])  # the memory of each is free again
@@ -208,7 +208,7 @@ def read_table(source: TableSource, kinds: Mapping[str, str], response: frozense
             known, ordered = column.dictionary, column.type.ordered
             if not pa.types.is_temporal(known.type):
                 labels = [str(label) for label in known.to_pylist() if label is not None]
-                found.categories[name] = Categories(tuple(labels), bool(ordered))
+                found.categories[name] = ColumnCategories(tuple(labels), bool(ordered))
             known = known.cast(pa.large_string()) if is_string(known.type) else known
             column = known.take(column.indices)
         written = is_string(column.type) or pa.types.is_null(column.type)
@@ -259,7 +259,7 @@ def _moments(column: Any, gap: Any) -> Array:
     return found
 
 
-def _of_text(found: Table, name: str, kind: str, column: Any, deciding: int, response: bool) -> tuple[Any, Array]:
+def _of_text(found: ModelTable, name: str, kind: str, column: Any, deciding: int, response: bool) -> tuple[Any, Array]:
     """Return written cells as numbers or words, and which are missing; a late word may change the kind."""
     source = found.source
     assert source is not None

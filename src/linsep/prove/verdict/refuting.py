@@ -88,7 +88,7 @@ class Asked(NamedTuple):
         return 1 if self.classes == 2 else self.classes
 
 
-class Found(NamedTuple):
+class RunProof(NamedTuple):
     """A proof, checked in exact arithmetic."""
 
     proof: Any  # Refutation or Separator; None if machines that are separate have planes of their own
@@ -101,7 +101,7 @@ class Found(NamedTuple):
         return isinstance(self.proof, Refutation)
 
 
-class Question(NamedTuple):
+class RunQuestion(NamedTuple):
     """Which classes are to be told from each other."""
 
     codes: Array  # (classes,) their numbers here, -1 for a class that is no part of it
@@ -124,7 +124,7 @@ def made_of(trace: Array, machines: int) -> Made:
     return Made(rows, concerned, counts)
 
 
-class Search:
+class RunSearch:
     """A search among rows that others have.
 
     Parameters
@@ -150,14 +150,14 @@ class Search:
         self.margin_bound, self.radius = math.inf, 0.0  # proved: no plane has a larger margin; and of the rows searched
         self.room = max(1000, held * self.size.rows // max(1, self.size.cells * self.size.itemsize))  # rows at a time
 
-    def within(self, budget: float) -> Found | None:
+    def within(self, budget: float) -> RunProof | None:
         """Look for a proof with so much work; how much it has taken is in ``spent``."""
         work = Work(budget)
         found = self.run(work)
         self.spent = work.spent
         return found
 
-    def run(self, clock: Clock) -> Found | None:
+    def run(self, clock: Clock) -> RunProof | None:
         """Look for a proof that the run cannot end with all rows right, or that it can, until the clock ends it.
 
         None also if floats do not suffice. Rows have their numbers among all.
@@ -169,7 +169,7 @@ class Search:
             except OutOfTime:
                 return None
 
-    def _answers(self) -> Found | None:
+    def _answers(self) -> RunProof | None:
         """Ask one question after the other: one refuted is enough."""
         for question in self._questions():
             found = None if question.number in self.settled else self._answer(question)
@@ -177,14 +177,14 @@ class Search:
                 return found
             if found is not None:
                 self.settled.add(question.number)
-        return Found(None) if self.asked.several and len(self.settled) == self.asked.machines else None
+        return RunProof(None) if self.asked.several and len(self.settled) == self.asked.machines else None
 
-    def _questions(self) -> Iterator[Question]:
+    def _questions(self) -> Iterator[RunQuestion]:
         """Yield what to ask: the hardest pairs of classes first, or the hardest machines, and at last all classes."""
         C, between = self.asked.classes, self.size.between
         if self.asked.several:
             for c in np.argsort(-between.sum(axis=0), kind="stable").tolist():
-                yield Question((np.arange(C) == c).astype(np.intp), c, c)
+                yield RunQuestion((np.arange(C) == c).astype(np.intp), c, c)
             return
         pairs = self._hardest() if C > 2 else []
         block = self.size.n_features + self.asked.offset
@@ -193,15 +193,15 @@ class Search:
             first = worth_of_all(pairs, self.size.members)
         yield from (self._pair(a, b) for a, b in pairs[:first])
         if first < len(pairs):
-            yield Question(np.arange(C))
+            yield RunQuestion(np.arange(C))
         yield from (self._pair(a, b) for a, b in pairs[first:])
         if first == len(pairs):
-            yield Question(np.arange(C))
+            yield RunQuestion(np.arange(C))
 
-    def _pair(self, a: int, b: int) -> Question:
+    def _pair(self, a: int, b: int) -> RunQuestion:
         codes = np.full(self.asked.classes, -1)
         codes[[a, b]] = 0, 1
-        return Question(codes, number=a * self.asked.classes + b)
+        return RunQuestion(codes, number=a * self.asked.classes + b)
 
     def _hardest(self) -> list[tuple[int, int]]:
         """Return pairs of classes with mistakes between them, those with most first."""
@@ -211,7 +211,7 @@ class Search:
             pairs = [pair for pair in pairs if made[pair]]
         return sorted(pairs, key=lambda pair: -int(made[pair]))
 
-    def _equal_rows(self) -> Found | None:
+    def _equal_rows(self) -> RunProof | None:
         """Return two equal rows of different classes, if there are such and all rows can be held."""
         self.clock.check(self.parts.work)
         if self.size.rows > self.room:
@@ -221,14 +221,14 @@ class Search:
         if pair is None:
             return None
         numbers, (a, b) = numbers[pair], data.y[pair].tolist()
-        question = Question((np.arange(self.asked.classes) == a).astype(np.intp), a)
+        question = RunQuestion((np.arange(self.asked.classes) == a).astype(np.intp), a)
         if not self.asked.several:
             question = self._pair(min(a, b), max(a, b))
         numbers, data = self.parts.rows(Wish(question.codes, numbers))
         proof = Refutation(np.arange(2), (Fraction(1), Fraction(1)), 1 - data.y)
         return self._checked(question, numbers, data, proof)
 
-    def _answer(self, question: Question) -> Found | None:
+    def _answer(self, question: RunQuestion) -> RunProof | None:
         """Search the rows of some classes: all at once, or, if they are too many, a working set that grows."""
         rows = int(self.size.members[question.codes >= 0].sum())
         room, first = self.room, None
@@ -241,9 +241,9 @@ class Search:
             return None
         if settled.found.refutation is not None:
             return self._checked(question, settled.numbers, settled.data, settled.found.refutation)
-        return Found(settled.found.separator, question.machine)
+        return RunProof(settled.found.separator, question.machine)
 
-    def _hard_rows(self, question: Question) -> Array:
+    def _hard_rows(self, question: RunQuestion) -> Array:
         """Return the rows with mistakes that the question is about, those with most first."""
         made = self.made
         which = np.arange(len(made.rows))
@@ -255,7 +255,7 @@ class Search:
         rows = made.rows[order]
         return np.asarray(rows[np.sort(np.unique(rows, return_index=True)[1])])
 
-    def _counts(self, question: Question, numbers: Array, data: Data) -> Array:
+    def _counts(self, question: RunQuestion, numbers: Array, data: Data) -> Array:
         """Return the mistakes on each inequality of some rows, (n, classes of the question)."""
         made, counts = self.made, np.zeros((len(numbers), data.classes), dtype=np.int64)
         place = np.minimum(np.searchsorted(numbers, made.rows), len(numbers) - 1)
@@ -270,7 +270,7 @@ class Search:
         np.add.at(counts, (place[fair], rivals[fair]), made.counts[here][fair])
         return counts
 
-    def _searched(self, question: Question, numbers: Array, data: Data) -> Certificate | None:
+    def _searched(self, question: RunQuestion, numbers: Array, data: Data) -> Certificate | None:
         """Search rows that are here: a refutation of them is one of all, a plane is checked for them alone."""
         if len(np.unique(data.y)) < data.classes and data.classes == 2:
             return None
@@ -281,7 +281,7 @@ class Search:
         self.clock.check(4 * pass_work(len(data.y), data.rows.data.size, isinstance(data.rows, Sparse)))
         return found if separates(found.separator, data, strictly=True) else None
 
-    def _decided(self, question: Question, numbers: Array, data: Data) -> Certificate | None:
+    def _decided(self, question: RunQuestion, numbers: Array, data: Data) -> Certificate | None:
         """Look for a plane or a refutation; of very many sparse columns also for a bound on all margins."""
         expect_time(data, self.clock)
         counts = self._counts(question, numbers, data)
@@ -292,7 +292,7 @@ class Search:
             if question.all and data.classes == 2:
                 self.margin_bound, self.radius = search.margin_bound()
 
-    def _checked(self, question: Question, numbers: Array, data: Data, proof: Refutation) -> Found | None:
+    def _checked(self, question: RunQuestion, numbers: Array, data: Data, proof: Refutation) -> RunProof | None:
         """Return a refutation of some rows as one of all, if the exact check agrees."""
         self.clock.check(len(proof.rows) * 100 * self.size.cells / self.size.rows)
         if not contradicts(proof, data):
@@ -301,7 +301,7 @@ class Search:
         if question.machine is None:
             names = np.argsort(question.codes, kind="stable")[np.count_nonzero(question.codes < 0) :]
         rows, owns = numbers[proof.rows], names[data.y[proof.rows]]
-        return Found(Refutation(rows, proof.multipliers, names[proof.rivals]), question.machine, owns)
+        return RunProof(Refutation(rows, proof.multipliers, names[proof.rivals]), question.machine, owns)
 
 
 # ---------------------------------------------------------------------------------------------------------------
