@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Array = NDArray[Any]
+Values = Literal["binary", "decimal"]  # whether 0.1 is the nearest double, or the decimal that it shows
+MarginForm = Literal["affine", "origin", "augmented"]
 
 
 class Dense(NamedTuple):

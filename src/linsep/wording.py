@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
+from typing import Literal
 
 STOPPED = {
     "separated": "a full pass without a mistake",
@@ -70,7 +71,7 @@ def verdict_title(kind: str, fit_intercept: bool) -> str:
     }[kind]
 
 
-def margin_form(fit_intercept: bool) -> str:
+def margin_form(fit_intercept: bool) -> Literal["affine", "origin"]:
     """Return the name of the margin that people draw: of any plane, or of planes through the origin."""
     return "affine" if fit_intercept else "origin"
 

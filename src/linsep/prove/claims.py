@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linsep.data.row_numbers import Dropped
-from linsep.problem import Array, Floats, Rows
+from linsep.problem import Array, Floats, Rows, Values
 from linsep.prove.notebook_tables import notebook_html
 from linsep.wording import verdict_meaning
 
@@ -183,7 +183,7 @@ class Verdict:
     n_features: int
     fit_intercept: bool
     bracket: tuple[float, float] = (0.0, math.inf)
-    values: str = "binary"
+    values: Values = "binary"
     dropped: Dropped = field(default_factory=Dropped, repr=False)
     columns: tuple[Any, ...] = ()
 

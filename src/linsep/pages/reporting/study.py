@@ -22,7 +22,7 @@ from linsep.errors import DataError, NotSeparable, ParameterError
 from linsep.models.estimators import Perceptron
 from linsep.models.online import Online
 from linsep.pages.checker import proof_of, table_of
-from linsep.problem import Array, Stop
+from linsep.problem import Array, MarginForm, Stop, Values
 from linsep.prove.bounds.audits import Audit, Trail, as_trained, audit_trail, retrace, run_margin
 from linsep.prove.bounds.error_bounds import Generalization, generalization
 from linsep.prove.bounds.margins import Margin, largest_margin
@@ -107,7 +107,7 @@ class ReportOptions:
     scale: str = "auto"
     word_counts: Any = ()  # features that count words of texts
     reading: dict[str, Any] | None = None
-    values: str = "binary"
+    values: Values = "binary"
     dropped: Dropped = field(default_factory=Dropped)
     locate: Callable[[Any], list[Location] | None] = lambda _: None
 
@@ -211,7 +211,7 @@ def _verdict(model: Perceptron, X: Any, given: Any, y: Array, options: ReportOpt
 def _study_errors(found: Study, clock: Clock) -> None:
     """Search for the plane with the fewest errors; if the numbers have too many digits, for the nearest doubles."""
 
-    def search(X: Any, values: str) -> Fewest:
+    def search(X: Any, values: Values) -> Fewest:
         limit = min(_FEWEST_SECONDS, max(0.0, clock.left))
         return fewest_errors(X, found.y, fit_intercept=found.fit_intercept, time_limit=limit, values=values)
 
@@ -253,7 +253,7 @@ def theorem_margin(model: Any, trail: Trail, X: Any, y: Any, clock: Clock | None
     Raises NotSeparable if the search finds that no plane separates the rows, OutOfTime if the clock ends it.
     """
     if trail.start.size <= _WIDE:
-        form = "augmented" if model.fit_intercept else "origin"
+        form: MarginForm = "augmented" if model.fit_intercept else "origin"
         return largest_margin(as_trained(model, X), y, form=form, clock=clock), True
     return run_margin(model, trail), False
 

@@ -25,7 +25,7 @@ from linsep.learn import kernels
 from linsep.learn.evaluation import held_out, scores, separations, squared_norms
 from linsep.learn.rules import MarginRule
 from linsep.learn.weights import norm
-from linsep.problem import Array, Dense, Examples, Floats, Rows, Stop, take
+from linsep.problem import Array, Dense, Examples, Floats, MarginForm, Rows, Stop, take
 from linsep.prove.bounds import margin_bracket
 from linsep.prove.bounds.margin_bracket import Hull, root
 from linsep.prove.bounds.margins import Margin, in_range
@@ -347,7 +347,7 @@ def run_margin(model: Any, trail: Trail, clock: Clock | None = None) -> Margin |
     if model.stop_reason_ != Stop.SEPARATED or len(trail.trace) == 0:
         return None
     machines = len(trail.start)
-    form = "augmented" if model.fit_intercept else "origin"
+    form: MarginForm = "augmented" if model.fit_intercept else "origin"
     rows = trail.examples.rows
     W, b = np.ascontiguousarray(trail.end[:, :-1]), trail.end[:, -1].copy()
     norms = in_range(rows).norms(trail.start.shape[1] - 1)

@@ -17,7 +17,7 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.arrays import to_floats, to_scipy
 from linsep.learn.evaluation import scores
-from linsep.problem import Array, Dense, Floats, Rows, take
+from linsep.problem import Array, Dense, Floats, MarginForm, Rows, take
 from linsep.prove.check.integers import over_common, over_power
 from linsep.prove.claims import Data
 from linsep.prove.core.scaled_view import block_signs, differences
@@ -51,7 +51,7 @@ class Hull(NamedTuple):
     """
 
     data: Data
-    form: str
+    form: MarginForm
     unit: float = 0.0  # of the offset coordinates; 0 where there are none
 
     @property

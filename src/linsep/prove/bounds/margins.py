@@ -22,7 +22,7 @@ from linsep.data.matrices import as_matrix
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.evaluation import squared_norms
-from linsep.problem import Array, Floats, Rows, take
+from linsep.problem import Array, Floats, MarginForm, Rows, take
 from linsep.prove.bounds import margin_bracket
 from linsep.prove.bounds.margin_bracket import Hull
 from linsep.prove.claims import Data
@@ -72,7 +72,7 @@ class Margin:
 
     lower: float
     upper: float
-    form: str
+    form: MarginForm
     w: Floats
     b: Any
     rows: Array
@@ -120,7 +120,9 @@ class MarginPoint(NamedTuple):
     multipliers: Floats  # (k,)
 
 
-def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, clock: Clock | None = None) -> Margin:
+def largest_margin(
+    X: Any, y: Any, *, form: MarginForm = "affine", gap: float = 1e-6, clock: Clock | None = None
+) -> Margin:
     """Find the plane with the largest margin, with certified bounds on that margin.
 
     Parameters
@@ -220,7 +222,7 @@ def in_range(rows: Rows) -> InRange:
     return InRange(near, exponent, squared_norms(near))
 
 
-def of_data(data: Data, form: str, gap: float, clock: Clock | None = None) -> Margin:
+def of_data(data: Data, form: MarginForm, gap: float, clock: Clock | None = None) -> Margin:
     """Search in rows brought into range, then bound with the rows as they are: ``largest_margin`` without the labels.
 
     Raises FloatingPointError if some value is not finite.

@@ -19,7 +19,7 @@ from linsep.data.arrays import to_rows
 from linsep.data.matrices import as_matrix
 from linsep.errors import NotSeparable
 from linsep.learn.weights import start_from
-from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
+from linsep.problem import Array, Dense, Floats, MarginForm, Rows, Sparse, take
 from linsep.prove.bounds.margin_bracket import root, rounded
 from linsep.prove.bounds.margins import Margin, in_range, largest_margin
 from linsep.prove.check.integers import over_power
@@ -146,7 +146,7 @@ def mistake_bound(
     """
     if not (math.isfinite(eta0) and eta0 > 0 and math.isfinite(update_margin) and update_margin >= 0):
         raise ValueError(f"eta0 must be positive and update_margin not negative, got {eta0!r} and {update_margin!r}")
-    form = "augmented" if fit_intercept else "origin"
+    form: MarginForm = "augmented" if fit_intercept else "origin"
     margin = _margin(X, y, form, gap, clock) if margin is None else margin
     if margin.form != form:
         raise ValueError(f"the bound needs the margin in the {form} form, got {margin.form!r}")
@@ -181,7 +181,7 @@ def mistake_bound(
     )
 
 
-def _margin(X: Any, y: Any, form: str, gap: float, clock: Clock | None) -> Margin:
+def _margin(X: Any, y: Any, form: MarginForm, gap: float, clock: Clock | None) -> Margin:
     """Return the largest margin, or raise NotSeparable with the exact proof that there is none."""
     try:
         return largest_margin(X, y, form=form, gap=gap, clock=clock)

@@ -17,7 +17,7 @@ from linsep.data.parallel import quiet_algebra
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError
-from linsep.problem import Array, Dense, take
+from linsep.problem import Array, Dense, Values, take
 from linsep.prove.check import check_fewest
 from linsep.prove.checking import check_errors_claim
 from linsep.prove.claims import Data, Separator
@@ -79,7 +79,7 @@ class Fewest:
     fit_intercept: bool
     weights: Array | None = None
     note: str = ""
-    values: str = "binary"
+    values: Values = "binary"
     dropped: Dropped = field(default_factory=Dropped, repr=False)
 
     kind: ClassVar[str] = "fewest-errors"
@@ -188,7 +188,7 @@ def fewest_errors(
     max_nodes: int | None = None,
     max_proof_mb: float | None = None,
     progress: Callable[..., None] | None = None,
-    values: str | None = None,
+    values: Values | None = None,
 ) -> Fewest:
     """Find the plane with the fewest training errors, with proved bounds on how few are possible.
 
@@ -282,7 +282,7 @@ def fewest_errors(
 
 
 def _held(
-    X: Any, values: str, codes: Array, classes: int, offset: bool, clock: Clock | None = None
+    X: Any, values: Values, codes: Array, classes: int, offset: bool, clock: Clock | None = None
 ) -> tuple[Data, Cells]:
     """Return the rows to search with, and how they hold the numbers of X."""
     if values == DECIMAL and X.dtype.kind == "f" and not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
@@ -291,7 +291,7 @@ def _held(
     return Data(inside.rows, codes.astype(np.intp), X.shape[1], classes, offset), inside
 
 
-def _in_64_bits(X: Any, values: str, offset: bool, clock: Clock | None = None) -> Cells:
+def _in_64_bits(X: Any, values: Values, offset: bool, clock: Clock | None = None) -> Cells:
     """Return how 64 bits hold the numbers of X, or an error."""
     inside = cells(X, values, offset=offset, clock=clock)
     if inside is None:

@@ -22,7 +22,7 @@ from linsep.clock import Clock
 from linsep.data.arrays import csr_array, is_sparse, refuse_not_finite, to_rows
 from linsep.data.cache import mapped_array
 from linsep.data.parallel import in_parallel
-from linsep.problem import Array, Floats, Rows
+from linsep.problem import Array, Floats, Rows, Values
 from linsep.prove.check.exact_signs import signs
 from linsep.prove.check.integers import WORD, over_common
 from linsep.prove.claims import Separator
@@ -100,7 +100,7 @@ def _plane(W: list[list[Fraction]], b: list[Fraction], like: Separator) -> Separ
 # In 64 bits
 
 
-def cells(X: Any, values: str, *, offset: bool = False, clock: Clock | None = None) -> Cells | None:
+def cells(X: Any, values: Values, *, offset: bool = False, clock: Clock | None = None) -> Cells | None:
     """Return a validated array or CSR matrix in floats or 64-bit integers, None if these do not hold its values.
 
     Columns are shifted only with an ``offset``. Raises OutOfTime or Cancelled if the clock says so.
@@ -118,7 +118,7 @@ def cells(X: Any, values: str, *, offset: bool = False, clock: Clock | None = No
     return _in_integers(X, values, offset, clock)
 
 
-def short_cells(X: Any, values: str) -> Cells | None:
+def short_cells(X: Any, values: Values) -> Cells | None:
     """Return numbers of the machine as they are, or decimals of at most 15 digits as integers; None for others."""
     X = _canonical(X)
     if X.dtype != object and (values == BINARY or X.dtype.kind != "f"):
@@ -149,7 +149,7 @@ def _like(X: Any, values: Array) -> Any:
     return csr_array((values, X.indices, X.indptr), X.shape) if is_sparse(X) else values
 
 
-def _in_integers(X: Any, values: str, offset: bool, clock: Clock) -> Cells | None:
+def _in_integers(X: Any, values: Values, offset: bool, clock: Clock) -> Cells | None:
     """Return exact numbers, or floats that are decimals, as integers; None if 64 bits do not suffice."""
     d, given = X.shape[1], X.data if is_sparse(X) else X
     scales, shifts, largest = [1] * d, _no_shifts(X), 0
@@ -190,7 +190,7 @@ def _fractional(X: Any) -> Iterator[tuple[int, Array]]:
         yield from zip(columns.tolist(), np.split(places, np.cumsum(counts)[:-1]), strict=True)
 
 
-def _column(column: Array, values: str, clock: Clock) -> tuple[list[int], int]:
+def _column(column: Array, values: Values, clock: Clock) -> tuple[list[int], int]:
     """Return numbers as integers over their least common denominator."""
     exact: list[Any] = []
     for start in range(0, len(column), _STRETCH):
@@ -211,7 +211,7 @@ def _column(column: Array, values: str, clock: Clock) -> tuple[list[int], int]:
     return [value // common for value in numbers] if common > 1 else numbers, scale // common
 
 
-def _shown(cells: list[Any], values: str) -> list[Any]:
+def _shown(cells: list[Any], values: Values) -> list[Any]:
     return [shown(value, i, "", values) for i, value in enumerate(cells)]
 
 
@@ -234,7 +234,7 @@ class ExactRows:
     values : {"binary", "decimal"}
     """
 
-    def __init__(self, X: Any, values: str) -> None:
+    def __init__(self, X: Any, values: Values) -> None:
         self.X, self.values = X, values
         self.near: Rows = to_rows(in_doubles(nearest_doubles(X)) if values == DECIMAL else nearest_doubles(X))
 
@@ -321,7 +321,7 @@ class ExactRows:
         return int(10 ** max(0, digits - math.floor(math.log10(least))))
 
 
-def _column_scale(column: list[Any], values: str) -> int:
+def _column_scale(column: list[Any], values: Values) -> int:
     """Return a common multiple of the denominators of exact numbers."""
     if all(isinstance(value, Decimal) for value in column):
         return int(10 ** _places(column))
@@ -451,7 +451,7 @@ def nearest_doubles(X: Any) -> Any:
 # Longer numbers in pieces
 
 
-def in_pieces(X: Array, values: str) -> Cells:
+def in_pieces(X: Array, values: Values) -> Cells:
     """Return numbers of any length as integers, cut into pieces of 62 bits, one column each, where they are longer."""
     pieces: list[Array] = []
     owners: list[tuple[int, int]] = []  # column of the data, power of two

@@ -18,10 +18,11 @@ import numpy as np
 from linsep.data.arrays import is_sparse
 from linsep.data.matrices import is_table, named_matrix, native
 from linsep.errors import DataError
-from linsep.problem import Array
+from linsep.problem import Array, Values
 from linsep.prove.numbers.decimals import in_doubles
 
-BINARY, DECIMAL = "binary", "decimal"
+BINARY: Values = "binary"
+DECIMAL: Values = "decimal"
 _EXACT = 2**53  # floats hold integers up to here
 _LONG = 128  # binary digits, from which on hexadecimal ones are shorter, and nobody reads them anyway
 _CELLS = 1 << 20  # that are looked at together
@@ -63,7 +64,7 @@ def number(cell: Any) -> int | Fraction:
     raise TypeError(f"{cell!r} is not a real number")
 
 
-def shown(value: Any, row: int, name: str, values: str = DECIMAL) -> Any:
+def shown(value: Any, row: int, name: str, values: Values = DECIMAL) -> Any:
     """Return the number that a cell shows or, with binary values, the float that it is or that is nearest to a text.
 
     Whole numbers, fractions and decimals of a program are themselves in either case.
@@ -116,7 +117,7 @@ def all_finite(values: Array) -> bool:
     return all(bool(np.isfinite(values[start : start + step]).all()) for start in range(0, len(values), step))
 
 
-def exact_rows(X: Any, values: str, names: Any = None) -> Iterator[list[Any]]:
+def exact_rows(X: Any, values: Values, names: Any = None) -> Iterator[list[Any]]:
     """Yield the rows of a validated array or CSR matrix as exact Python numbers; ``names`` are for errors."""
     exact = Fraction if values == BINARY else decimal
     X = in_doubles(X) if values == DECIMAL else X

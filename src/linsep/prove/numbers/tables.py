@@ -9,7 +9,7 @@ import numpy as np
 
 from linsep.data.arrays import is_sparse, to_rows
 from linsep.data.source import Source
-from linsep.problem import Array, Rows
+from linsep.problem import Array, Rows, Values
 from linsep.prove.check.plain_document import Fails, class_numbers, whole
 from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.claims import Data
@@ -32,11 +32,11 @@ class LabeledTable(NamedTuple):
         """The labels, as Python has them."""
         return list(self.y.tolist() if isinstance(self.y, np.ndarray) else self.y)
 
-    def rows(self, values: str) -> Iterator[tuple[list[int], int]]:
+    def rows(self, values: Values) -> Iterator[tuple[list[int], int]]:
         """Yield the rows as integers, each with a denominator, as the plain check wants them."""
         return iter(self.X.rows()) if isinstance(self.X, LongDecimals) else map(whole, exact_rows(self.X, values))
 
-    def fingerprint(self, values: str) -> dict[str, Any]:
+    def fingerprint(self, values: Values) -> dict[str, Any]:
         """Return the fingerprint of the data."""
         n, d = self.X.shape
         near = nearest_doubles(self.X)
@@ -51,7 +51,7 @@ class LabeledTable(NamedTuple):
         return None if self.X.dtype == object else to_rows(self.X)
 
 
-def table_from(X: Any, y: Any, values: str) -> tuple[Any, Any]:
+def table_from(X: Any, y: Any, values: Values) -> tuple[Any, Any]:
     """Return data as they are given, or all rows and labels of a source, the numbers as they are meant."""
     if not isinstance(X, Source):
         return X, y

@@ -26,7 +26,7 @@ from linsep.data.sniffing import encoding_name
 from linsep.data.source import Source
 from linsep.data.tables import TableSource
 from linsep.errors import DataError
-from linsep.problem import Array
+from linsep.problem import Array, Values
 from linsep.prove.check.plain_table import table
 from linsep.prove.claims import Verdict
 from linsep.prove.numbers.cells import LongDecimals
@@ -41,13 +41,15 @@ _PIECE = 1 << 22
 FEW_CELLS = 1 << 16  # that are fractions at once
 
 
-def default_values(source: Source) -> str:
+def default_values(source: Source) -> Values:
     """Return how numbers of a source are meant: as decimals in a text or in columns of decimals."""
     decimals = any(pa.types.is_decimal(kind) for _, kind in _typed_columns(source))
     return DECIMAL if source.options.format in _TEXT or decimals else BINARY
 
 
-def exact_table(source: Source, values: str, clock: Clock | None = None, *, lazily: bool = False) -> tuple[Any, Array]:
+def exact_table(
+    source: Source, values: Values, clock: Clock | None = None, *, lazily: bool = False
+) -> tuple[Any, Array]:
     """Return all rows and labels of a source, the numbers as they are meant; refuse what would be rounded.
 
     Decimals that doubles round are fractions; ``lazily``, they may be `LongDecimals`, which read the text again for
@@ -86,7 +88,7 @@ def exact_table(source: Source, values: str, clock: Clock | None = None, *, lazi
     return X, y
 
 
-def refuse_rounded(source: Source, values: str) -> None:
+def refuse_rounded(source: Source, values: Values) -> None:
     """Refuse decimals that doubles round in a text of which only the doubles are known, as of JSON Lines."""
     only_doubles = source.options.format in _TEXT and not isinstance(source, DelimitedSource)
     if values == DECIMAL and only_doubles and not _are_shortest(source, Clock()):

@@ -15,7 +15,7 @@ from linsep.clock import Clock
 from linsep.data.arrays import is_sparse, to_rows
 from linsep.data.parallel import together
 from linsep.errors import DataError
-from linsep.problem import Array
+from linsep.problem import Array, Values
 from linsep.prove.check import linsep_check
 from linsep.prove.check.plain_document import LARGEST, Fails, label_text, meaning_of, whole
 from linsep.prove.check.plain_regression import answers, check_separation, coefficient_names
@@ -211,7 +211,7 @@ def separation_opened(text: str) -> dict[str, Any] | None:
     return content
 
 
-def fingerprint(X: Any, columns: list[list[Any]], values: str) -> dict[str, Any]:
+def fingerprint(X: Any, columns: list[list[Any]], values: Values) -> dict[str, Any]:
     """Return the fingerprint of a design and its response."""
     columns = [c if len({type(v) for v in c}) < 2 else [label_text(v) for v in c] for c in columns]  # True is not 1
     said = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]

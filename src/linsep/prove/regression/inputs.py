@@ -19,7 +19,7 @@ from linsep.data.read import read
 from linsep.data.schema import NUMBER, TEXT, WORD, Layout, is_numeric
 from linsep.data.tables import TableSource
 from linsep.errors import DataError, ParameterError
-from linsep.problem import Array
+from linsep.problem import Array, Values
 from linsep.prove.check.plain_document import label_text
 from linsep.prove.check.plain_regression import MOST_EMPTY
 from linsep.prove.numbers.cells import LongDecimals, whole_table
@@ -63,7 +63,7 @@ class Given:
     y: Any
     names: tuple[str, ...]
     offset: bool
-    values: str
+    values: Values
     alias: str
     n: int
     which: Array  # observations of positive weight
@@ -321,7 +321,7 @@ def _beside(X: Any, blocks: list[Any], given: Given) -> Any:
     return sp.csr_array(sp.hstack([left.astype(kind), *(block.astype(kind) for block in blocks)]))
 
 
-def _machine_numbers(table: Array, values: str, names: Any) -> Array:
+def _machine_numbers(table: Array, values: Values, names: Any) -> Array:
     """Return exact numbers as the doubles that stand for them, or refuse those that are longer."""
     if table.dtype != object:
         return table

@@ -18,7 +18,7 @@ from linsep.data.arrays import is_sparse
 from linsep.data.schema import DATE, NUMBER, TEXT
 from linsep.data.sniffing import words_of
 from linsep.errors import DataError
-from linsep.problem import Array
+from linsep.problem import Array, Values
 from linsep.prove.check.integers import over_common
 from linsep.prove.check.plain_document import Fails, Malformed
 from linsep.prove.check.plain_table import used_columns
@@ -35,7 +35,7 @@ _MANY = 2000  # levels of a column of numbers that could be one of words
 Spec = dict[str, Any]  # {"column": name}, {"column": name, "level": word} or "equals": number, {"product": [specs]}
 
 
-def specs_of(names: list[str], X: Any, table: Any, values: str) -> list[Spec] | None:
+def specs_of(names: list[str], X: Any, table: Any, values: Values) -> list[Spec] | None:
     """Return where the columns of a design come from, by their names; None if some come from elsewhere."""
     known = _known(table, names)
     found: list[Spec] = []
@@ -102,7 +102,7 @@ def _product(name: str, known: dict[str, Spec]) -> Spec | None:
     return {"product": factors} if len(factors) > 1 else None
 
 
-def design_of(specs: list[Spec], table: Any, values: str) -> Any:
+def design_of(specs: list[Spec], table: Any, values: Values) -> Any:
     """Return a design, sparse if it is wide."""
     if len(specs) <= WIDE:
         return joined([_column(spec, table, values) for spec in specs], len(table))
@@ -154,7 +154,7 @@ def unrounded(names: list[str], X: Array, table: Any) -> Array:
     return found
 
 
-def _column(spec: Spec, table: Any, values: str) -> Array:
+def _column(spec: Spec, table: Any, values: Values) -> Array:
     if "product" in spec:
         factors = [_column(each, table, values) for each in spec["product"]]
         if values == DECIMAL and not _product_is_exact(factors):

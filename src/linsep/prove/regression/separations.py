@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from linsep.clock import Clock, limited
 from linsep.data.arrays import is_sparse
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import DataError, ParameterError
+from linsep.problem import Values
 from linsep.prove.numbers.cells import (
     Cells,
     ExactRows,
@@ -45,10 +46,10 @@ def separation(
     family: str = "binomial",
     names: Any = None,
     fit_intercept: bool = True,
-    values: str | None = None,
+    values: Values | None = None,
     strata: Any = None,
     weights: Any = None,
-    alias: str = "drop",
+    alias: Literal["drop", "keep"] = "drop",
     absorb: Any = None,
     order: Any = None,
     time_limit: float | None = None,
@@ -214,7 +215,7 @@ def _notes(given: Given, exact: Cells, face: RegressionFace) -> list[str]:
     return notes
 
 
-def _other_values(given: Given, exact: Cells) -> str | None:
+def _other_values(given: Given, exact: Cells) -> Values | None:
     """Return the other way to read the cells where it may matter: short decimals that are no binary fractions."""
     X = given.X
     if is_sparse(X) or X.dtype.kind not in "fO":

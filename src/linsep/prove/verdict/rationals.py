@@ -19,7 +19,7 @@ from linsep.clock import Clock, OutOfTime
 from linsep.data.arrays import is_sparse
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import DataError
-from linsep.problem import Array, Rows
+from linsep.problem import Array, Rows, Values
 from linsep.prove.check.exact_signs import Row, sides
 from linsep.prove.check.fast_check import plane_fits, refutation_fits
 from linsep.prove.check.fast_facts import inequalities, normals, rank, total
@@ -37,7 +37,7 @@ _WRITTEN_OUT = 1 << 22  # cells of sparse rows that are
 Decide = Callable[[Rows], Verdict]
 
 
-def decide(X: Any, values: str, codes: Array, search: Decide, clock: Clock) -> Verdict:
+def decide(X: Any, values: Values, codes: Array, search: Decide, clock: Clock) -> Verdict:
     """Return the verdict on numbers that no 64 bits hold, by way of the nearest doubles."""
     rows = ExactRows(X, values)
     if not all_finite(rows.near.data):

@@ -18,7 +18,7 @@ from linsep.data.matrices import as_matrix, named_matrix
 from linsep.data.parallel import quiet_algebra
 from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError
-from linsep.problem import Array, Dense, Rows
+from linsep.problem import Array, Dense, Rows, Values
 from linsep.prove.check.fast_check import integer_matrix, separates
 from linsep.prove.check.integers import over_common
 from linsep.prove.claims import UNKNOWN, Data, Separator, Verdict
@@ -40,7 +40,7 @@ def separate(
     *,
     fit_intercept: bool = True,
     time_limit: float | None = None,
-    values: str | None = None,
+    values: Values | None = None,
 ) -> Verdict:
     """Decide whether some plane separates the classes, and prove it.
 
@@ -117,12 +117,12 @@ def with_columns(verdict: Verdict, X: Any, y: Any, names: list[Any] | None, cloc
     return replace(verdict, columns=telling_columns(X, codes, verdict.classes, names, clock))
 
 
-def undecided(classes: tuple[Any, ...], n_features: int, offset: bool, values: str) -> Verdict:
+def undecided(classes: tuple[Any, ...], n_features: int, offset: bool, values: Values) -> Verdict:
     """Return the verdict where the time was up before any search."""
     return Verdict(UNKNOWN, None, None, classes, n_features, offset, (-math.inf, math.inf), values)
 
 
-def decide_arrays(X: Any, y: Any, values: str, offset: bool, clock: Clock, *, mapped: bool = False) -> Verdict:
+def decide_arrays(X: Any, y: Any, values: Values, offset: bool, clock: Clock, *, mapped: bool = False) -> Verdict:
     """Return the verdict on arrays; of large ones that are ``mapped``, most rows are only looked at in passing."""
     if isinstance(X, LongDecimals):
         found = _near(X, y, values, offset, clock)
@@ -143,7 +143,7 @@ def decide_arrays(X: Any, y: Any, values: str, offset: bool, clock: Clock, *, ma
     return asked.decide(X, codes)
 
 
-def _near(X: LongDecimals, y: Any, values: str, offset: bool, clock: Clock) -> Verdict | None:
+def _near(X: LongDecimals, y: Any, values: Values, offset: bool, clock: Clock) -> Verdict | None:
     """Return the verdict on the nearest doubles if it is one on the decimals, None if only all digits tell."""
     verdict = decide_arrays(X.near, y, BINARY, offset, clock, mapped=True)
     if verdict.kind == UNKNOWN:
@@ -156,7 +156,7 @@ class _Asked(NamedTuple):
     """What is to be decided, about whatever rows."""
 
     classes: tuple[Any, ...]
-    values: str
+    values: Values
     offset: bool
     clock: Clock
 
