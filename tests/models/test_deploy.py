@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import warnings
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from linsep import Perceptron, fit_source, from_liblinear, load, read, to_liblinear, to_onnx
 from linsep.cli import main
-from linsep.data.schema import DATE, Layout, is_numeric
+from linsep.data.schema import Layout, is_numeric
 
 TABLES = sorted((Path(__file__).parents[1] / "data" / "tables").glob("deploy_*.csv"))
 
@@ -37,8 +38,6 @@ def by_onnx(path: Path, table: pd.DataFrame) -> list[Any]:
             cells = column.astype(object).where(column.notna(), "").astype(str)
             given[each.name] = cells.to_numpy(dtype=object)[:, None]
         else:
-            if kinds[each.name]["kind"].startswith(DATE):
-                column = (pd.to_datetime(column) - pd.Timestamp(0)) / pd.Timedelta(days=1)
             given[each.name] = column.astype(float).to_numpy()[:, None]
     return session.run(["label"], given)[0].tolist()
 
@@ -62,6 +61,27 @@ def test_the_same_labels_in_every_way(path: Path, tmp_path: Path) -> None:
     assert all(is_numeric(kind) or kind == "word" for _, kind in layout.columns)
     to_onnx(loaded, graph, raw=True)
     assert list(map(str, by_onnx(graph, table))) == wanted
+
+
+@pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y"])
+def test_a_graph_reads_dates_as_they_are_written(form: str, tmp_path: Path) -> None:
+    days = [date(1600, 2, 29), date(1900, 2, 28), date(1969, 12, 31), date(1970, 1, 1), date(2000, 2, 29)]
+    days += [date(2000, 3, 1), date(2026, 11, 18), date(2100, 12, 31)]
+    table = pd.DataFrame({"day": [day.strftime(form) for day in days], "town": [*"uvuvuvuv"], "y": [*"abababab"]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fit_source(Perceptron(max_iter=2, shuffle=False), read(tmp_path / "t.csv", missing="zero"))
+    to_onnx(model, tmp_path / "m.onnx")
+    session = pytest.importorskip("onnxruntime").InferenceSession(str(tmp_path / "m.onnx"))
+    rows = pd.concat([table, pd.DataFrame({"day": [""], "town": ["u"]})])  # of the last one the day is missing
+    given = {name: rows[name].to_numpy(dtype=object)[:, None] for name in ("day", "town")}
+    scores = session.run(["scores"], given)[0]
+    w, (u, v), b = model.coef_[0][0], model.coef_[0][1:3], model.intercept_[0]
+    numbers = [(day - date(1970, 1, 1)).days for day in days]
+    wanted = [w * number + (u, v)[k % 2] + b for k, number in enumerate(numbers)] + [u + b]
+    assert scores == pytest.approx(wanted, rel=1e-12)
 
 
 def test_there_are_ten_tables() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import warnings
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from linsep.models.estimators import Perceptron
 
 Path = str | os.PathLike[str]
+_DAY = re.compile(r"date:%[Ymd]([^%\w])%[Ymd]\1%[Ymd]")  # dates without a time, and the sign between their numbers
 
 # LIBLINEAR's solvers that learn a classifier; the last one keeps two weight vectors even for two classes
 _CLASSIFIERS = (
@@ -237,13 +239,13 @@ def _weights(file: BinaryIO, facts: dict[str, str], size: int) -> tuple[Array, F
 def to_onnx(model: Any, path: Path, *, dtype: Any = np.float64, raw: bool | None = None) -> None:
     """Write a linear model as an ONNX graph with the same labels and scores.
 
-    A model of a table with columns of words has an input for each of its columns, of shape (n, 1): strings for words,
-    numbers for all others (dates are days since 1970-01-01, times of day seconds since midnight, truth values 0 and 1,
-    units left out), and NaN or ``""`` for a gap, which counts as in training, or makes the scores NaN if training
-    refused gaps. ``columns`` among its properties lists the inputs. Any other model has one input ``X`` of shape
-    (n, d), with the columns that ``feature_names`` among its properties lists, if the model knows them. The outputs are
-    ``label`` of shape (n,) and ``scores`` as those of ``decision_function``: shape (n,) for two classes, (n, classes)
-    for more.
+    A model of a table with columns of words has an input for each of its columns, of shape (n, 1): strings for words
+    and for dates, as they are written in the table, numbers for all others (moments with a time are days since
+    1970-01-01, times of day seconds since midnight, truth values 0 and 1, units left out), and NaN or ``""`` for a gap,
+    which counts as in training, or makes the scores NaN if training refused gaps. ``columns`` among its properties
+    lists the inputs. Any other model has one input ``X`` of shape (n, d), with the columns that ``feature_names`` among
+    its properties lists, if the model knows them. The outputs are ``label`` of shape (n,) and ``scores`` as those of
+    ``decision_function``: shape (n,) for two classes, (n, classes) for more.
 
     Parameters
     ----------
@@ -323,8 +325,10 @@ def to_onnx(model: Any, path: Path, *, dtype: Any = np.float64, raw: bool | None
         [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
     )
     # opsets that runtimes of the last years know
-    opsets = [helper.make_opsetid("", 17), *([] if layout is None else [helper.make_opsetid("ai.onnx.ml", 2)])]
-    proto = helper.make_model(graph, producer_name="linsep", opset_imports=opsets, ir_version=8)
+    dates = any(node.op_type == "StringSplit" for node in nodes)
+    opsets = [helper.make_opsetid("", 20 if dates else 17)]
+    opsets += [] if layout is None else [helper.make_opsetid("ai.onnx.ml", 2)]
+    proto = helper.make_model(graph, producer_name="linsep", opset_imports=opsets, ir_version=9 if dates else 8)
     if properties:
         helper.set_model_props(proto, properties)
     checker.check_model(proto)
@@ -357,7 +361,7 @@ class _OnnxColumns:
         self.nodes: list[Any] = []
         self.constants: dict[str, Any] = {}
         self.described: list[dict[str, str]] = []
-        self._helper, self._double = helper, TensorProto.DOUBLE
+        self._helper, self._double, self._integer = helper, TensorProto.DOUBLE, TensorProto.INT64
         missing = str(model.reading_.get("missing", "error"))
         W, machines = model.coef_.T, len(model.coef_)
         levels: dict[int, dict[str, int]] = {}
@@ -366,14 +370,16 @@ class _OnnxColumns:
         numbers, parts = iter(range(len(layout.numbers))), []
         for place, (name, kind) in enumerate(layout.columns):
             given = f"{name}_column" if name in ("label", "scores") else name
-            words = kind == WORD
+            words, day = kind == WORD, _DAY.fullmatch(kind)
             self.described.append({"input": given, "column": name, "kind": kind})
-            self.inputs.append(helper.make_tensor_value_info(given, TensorProto.STRING if words else number, ["n", 1]))
+            typed = TensorProto.STRING if words or day else number
+            self.inputs.append(helper.make_tensor_value_info(given, typed, ["n", 1]))
             own = levels.get(place, {})
             if words:
                 own |= {gap: own[""] for gap in model.reading_.get("gaps", GAPS) if "" in own and gap not in own}
                 parts.append(self._words(given, place, own, W, machines))
             else:
+                given = given if day is None else self._days(given, place, kind.partition(":")[2], day[1])
                 parts.append(self._number(given, place, W[next(numbers)], own.get(""), W, missing))
         self._node("Sum", parts, "linsep.products")
 
@@ -390,6 +396,42 @@ class _OnnxColumns:
         flat = self._node("Squeeze", [name, f"{own}.axis"], f"{own}.flat")
         code = self._node("LabelEncoder", [flat], f"{own}.code", domain="ai.onnx.ml", **how)
         return self._node("Gather", [f"{own}.W", code], f"{own}.part", axis=0)
+
+    def _days(self, name: str, place: int, form: str, between: str) -> str:
+        """Count the days from 1970-01-01 to a date (as Hinnant does: years begin in March), NaN for a gap."""
+        own = f"linsep.{place}"
+        some = form.replace("%Y", "1970").replace("%m", "1").replace("%d", "1")
+        self.constants |= {f"{own}.none": np.array([""], object), f"{own}.some": np.array([some], object)}
+        self.constants[f"{own}.nan"] = np.float64(np.nan)
+        absent = self._node("Equal", [name, f"{own}.none"], f"{own}.none_given")
+        text = self._node("Where", [absent, f"{own}.some", name], f"{own}.text")
+        self.nodes.append(
+            self._helper.make_node("StringSplit", [text], [f"{own}.split", f"{own}.counts"], delimiter=between)
+        )
+        numbers = self._node("Cast", [f"{own}.split"], f"{own}.parts", to=self._integer)
+
+        def step(kind: str, left: str, right: int | str) -> str:
+            if isinstance(right, int):
+                self.constants[f"linsep.int{right}"] = np.int64(right)
+                right = f"linsep.int{right}"
+            return self._node(kind, [left, right], f"{own}.step{len(self.nodes)}")
+
+        places = {sign: k for k, sign in enumerate(re.findall("%(.)", form))}
+        for k in range(3):
+            self.constants[f"linsep.int{k}"] = np.int64(k)
+        year, month, day = (
+            self._node("Gather", [numbers, f"linsep.int{places[sign]}"], f"{own}.{sign}", axis=2) for sign in "Ymd"
+        )
+        march = step("Mod", step("Add", month, 9), 12)  # months since March
+        early = self._node("Cast", [step("Greater", march, 9)], f"{own}.early", to=self._integer)
+        year = step("Sub", year, early)
+        days = step("Add", step("Div", step("Add", step("Mul", march, 153), 2), 5), day)
+        days = step("Add", days, step("Mul", year, 365))
+        for sign, length in (("Add", 4), ("Sub", 100), ("Add", 400)):
+            days = step(sign, days, step("Div", year, length))
+        days = step("Sub", days, 719469)
+        number = self._node("Cast", [days], f"{own}.days", to=self._double)
+        return self._node("Where", [absent, f"{own}.nan", number], f"{own}.date")
 
     def _number(self, name: str, place: int, weights: Floats, gap: int | None, W: Floats, missing: str) -> str:
         """Multiply a number with its weights; a gap is 0, and may have weights of its own."""
