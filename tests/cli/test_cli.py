@@ -785,6 +785,7 @@ def test_columns_are_copied_beside_the_labels(run):
     refused(run("predict", "m.linsep", "orders.csv", "--keep-column", "nothing"), "no column is named 'nothing'")
 
 
+@pytest.mark.slow
 def test_a_report_is_about_the_model_that_is_asked_for(run):
     ordinary(60)
     how = ["--learner", "arow", "--scale", "unit", "--out", "r.html"]

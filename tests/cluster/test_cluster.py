@@ -30,6 +30,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 
 import linsep
+from data import few
 from linsep import Perceptron, cluster, fit_source, read, teacher
 from linsep.cli import main
 from linsep.cluster import cut
@@ -214,7 +215,7 @@ def plain_mixing(X, y, shards, fit_intercept, max_iter):
 
 
 @pytest.mark.parametrize("keep", ["last", "average"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("fit_intercept", few([True, False], 1))
 def test_mixing_is_that_of_the_paper(client, folder, keep, fit_intercept):
     X, y = rows(n=90, d=3, noise=4.0)
     path = saved(folder, X, y, "paper.npy")
@@ -529,7 +530,7 @@ def refuted(model, X, y):
     return found.rows.tolist(), found.multipliers, found.rivals.tolist()
 
 
-@pytest.mark.parametrize("how", [{}, {"multi_class": "ovr"}, {"keep": "average"}], ids=str)
+@pytest.mark.parametrize("how", few([{}, {"multi_class": "ovr"}, {"keep": "average"}], 1), ids=str)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_what_no_plane_separates_is_proved_by_rows_of_the_whole_source(client, folder, classes, how):
     """Only the last shard has rows that contradict each other, so its rows must have their numbers among all."""

@@ -283,7 +283,8 @@ def test_numbers_in_other_spellings(cells: list[str], values: list[float], said:
 
 
 def test_not_every_cell_has_the_sign() -> None:
-    assert open_text("v,class\n12%,a\n13,b\n").layout.columns == (("v", "word"),)
+    with pytest.raises(ReadError, match="'12%' looks like a number"):
+        open_text("v,class\n12%,a\n13,b\n")
     assert open_text('v,class\n"1,234",a\n5678,b\n').layout.columns == (("v", "word"),)
     assert open_text('v,class\n"1,234",a\n"5,678",b\n', thousands="").layout.columns == (("v", "word"),)
 

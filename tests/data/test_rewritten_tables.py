@@ -16,6 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
+from data import few
+
 TABLES = ("csv", "csv.gz", "tsv", "parquet", "feather")
 WAYS = {  # options of a reading
     "plain": [],
@@ -71,7 +73,7 @@ def arrow(path: str) -> pa.Table:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("form", TABLES)
+@pytest.mark.parametrize("form", few(TABLES, 3))
 def test_a_table_stays_as_it_is_but_for_the_rows_that_are_wrong(form: str, way: str, run: Any) -> None:
     path, out, relabel = f"rows.{form}", f"out.{form}", f"relabel.{form}"
     write(frame_of(["no", "yes"], gaps=way != "plain"), path)

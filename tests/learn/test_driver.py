@@ -18,6 +18,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 
 import oracle
+from data import few
 from linsep import Perceptron, fit_source, load, read, save, teacher
 from linsep.clock import Cancelled, Clock
 from linsep.learn.averaging import WeightTracker
@@ -93,7 +94,7 @@ def test_the_example_of_the_lecture():
     assert Perceptron(fit_intercept=False, shuffle=False).fit(X, y).trace_[0] == 0  # all classes tie: a violation
 
 
-@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+@pytest.mark.parametrize("multi_class", few(["argmax", "ovr"], 1))
 def test_mistakes_of_prediction_from_files_and_with_every_hypothesis(tmp_path, multi_class):
     X, y = noise(150, 4, 3)
     for keep in ("last", "best", "average", "vote"):

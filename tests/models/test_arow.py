@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from data import WEIGHTS_SCALE_STEPS, quiet
+from data import WEIGHTS_SCALE_STEPS, few, quiet
 from linsep import AROW, cluster, fit_source, load, read, save
 from linsep.cli import main
 
@@ -51,7 +51,7 @@ def rows(classes, n=60, d=4):
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("offset", [True, pytest.param(False, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("classes", "form"), [(2, "argmax"), (3, "argmax"), (3, "ovr")])
+@pytest.mark.parametrize(("classes", "form"), few([(2, "argmax"), (3, "argmax"), (3, "ovr")], 2))
 def test_equals_the_definition(classes, form, offset, storage, tmp_path):
     X, y = rows(classes)
     parameters = {"r": 0.7, "fit_intercept": offset, "shuffle": False, "multi_class": form}
@@ -106,6 +106,7 @@ def test_files_checkpoints_commands_and_clusters(tmp_path):
         cluster.fit(AROW(), read(tmp_path / "t.csv"), None)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks([AROW(max_iter=100)], expected_failed_checks=lambda _: WEIGHTS_SCALE_STEPS)
 def test_scikit_learn_contract(estimator, check):

@@ -11,7 +11,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracle
-from data import WEIGHTS_SCALE_STEPS, integers, quiet
+from data import WEIGHTS_SCALE_STEPS, few, integers, quiet
 from linsep import Perceptron, fit_source, load, read, save, to_liblinear
 
 KEEP = ["average", "best", "vote"]
@@ -244,7 +244,7 @@ def test_vote_of_a_grown_machine_is_the_vote_of_its_hypotheses(seed):
         {"max_iter": 2, "class_weight": "balanced", "fit_intercept": False},
     ],
 )
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", few([3, 2], 1))
 def test_streams_equal_memory(tmp_path, keep, form, parameters, classes):
     rng = np.random.default_rng(classes)
     X = np.where(rng.random((300, 7)) < 0.4, 0.0, rng.standard_normal((300, 7)))
@@ -348,6 +348,7 @@ def test_damaged_votes_are_refused(tmp_path):
 # The contract
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.compiled
@@ -370,7 +371,7 @@ def test_votes_do_not_depend_on_storage_or_pieces(monkeypatch, classes, multi_cl
     assert np.array_equal(model.decision_function(X), whole)
 
 
-@pytest.mark.parametrize("offset", [True, False])
+@pytest.mark.parametrize("offset", few([True, False], 1))
 @pytest.mark.parametrize("classes", [2, 4])
 def test_votes_of_rows_that_meet_few_mistakes(classes, offset):
     rng = np.random.default_rng(classes)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from data import WEIGHTS_SCALE_STEPS, quiet
+from data import WEIGHTS_SCALE_STEPS, few, quiet
 from linsep import KernelPerceptron, Perceptron, load, save
 
 KEEP = ["last", "average", "vote"]
@@ -37,8 +37,8 @@ def polynomial(X):
     return np.column_stack(columns)
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+@pytest.mark.parametrize("storage", few([np.asarray, sp.csr_array], 1))
+@pytest.mark.parametrize("multi_class", few(["argmax", "ovr"], 1))
 @pytest.mark.parametrize("keep", KEEP)
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10**6), classes=st.integers(2, 4), shuffle=st.booleans(), cache=st.sampled_from([1e-9, 200]))
@@ -244,6 +244,7 @@ def test_files(tmp_path, storage, keep):
         save(quiet(KernelPerceptron(lambda A, B: A @ B.T, max_iter=2), X, y), tmp_path / "other")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.compiled

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracle
-from data import WEIGHTS_SCALE_STEPS, quiet
+from data import WEIGHTS_SCALE_STEPS, few, quiet
 from linsep import Perceptron, teacher
 from linsep.data.arrays import to_rows
 from linsep.learn.evaluation import held_out
@@ -157,7 +157,7 @@ def storages(X, types=TYPES):
     yield frozen
 
 
-@pytest.mark.parametrize("parameters", [{"shuffle": False}, {"shuffle": True}, {"multi_class": "ovr"}])
+@pytest.mark.parametrize("parameters", few([{"shuffle": False}, {"shuffle": True}, {"multi_class": "ovr"}], 1))
 @pytest.mark.parametrize("classes", [2, 3])
 def test_storage_does_not_show(classes, parameters):
     X, y = integers(7, classes=classes)

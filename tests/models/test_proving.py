@@ -18,7 +18,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 import linsep
-from data import quiet
+from data import few, quiet
 from javascript import judged
 from linsep import (
     PassiveAggressive,
@@ -139,7 +139,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("way", few(WAYS, 4), ids=str)
 def test_noise_is_refuted(way, classes):
     X, y = noisy(classes=classes)
     for rows in (X, sp.csr_array(X), X.astype(np.float32), (100 * X).astype(np.int16)):

@@ -169,6 +169,7 @@ def by_node(problems, tmp_path):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(NODE is None, reason="no Node on this machine")
 def test_a_hundred_problems_in_node(tmp_path):
     problems = [problem(seed) for seed in range(100)]

@@ -46,9 +46,9 @@ TWO = [0, 1]
         [[str(BIG)], [str(BIG + 1)]],
         np.array([[BIG], [BIG + 1]], dtype=object),
         np.array([[1], [np.longdouble(1) + np.finfo(np.longdouble).eps]], dtype=np.longdouble),
-        pd.DataFrame({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
-        pl.DataFrame({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
-        pa.table({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
+        pd.DataFrame({"code": [BIG, BIG + 1], "x": [0.5, 0.5]}),
+        pl.DataFrame({"code": [BIG, BIG + 1], "x": [0.5, 0.5]}),
+        pa.table({"code": [BIG, BIG + 1], "x": [0.5, 0.5]}),
         np.array([[2**64 - 2], [2**64 - 1]], dtype=np.uint64),
     ],
     ids=str,
@@ -211,9 +211,9 @@ LONG = [
     [[Fraction(1, 3)], [Fraction(1, 3) + Fraction(1, 10**40)]],
     [[Decimal("0.1")], [Decimal("0.10000000000000000000001")]],
     np.array([[1], [np.longdouble(1) + np.finfo(np.longdouble).eps]], dtype=np.longdouble),
-    pd.DataFrame({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
-    pl.DataFrame({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
-    pa.table({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
+    pd.DataFrame({"code": [BIG, BIG + 1], "x": [0.5, 0.5]}),
+    pl.DataFrame({"code": [BIG, BIG + 1], "x": [0.5, 0.5]}),
+    pa.table({"code": [BIG, BIG + 1], "x": [0.5, 0.5]}),
 ]
 
 

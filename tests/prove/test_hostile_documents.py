@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import linsep
+from data import few
 from javascript import answers
 from linsep.pages import checker
 from linsep.prove.check.linsep_check import digest_of
@@ -169,7 +170,7 @@ print(json.dumps(found))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("plain", few([False, True], 1))
 def test_linsep(files, plain):
     folder, names = files
     (folder / "good.json").write_text(json.dumps(genuine()))

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="calls are taken over by LD_PRELOAD"),
     pytest.mark.compiled,
 ]
-SLOW = {"full", "torn"}
+SLOW = {"full", "torn", "killed"}
 
 
 @pytest.mark.parametrize("mode", [pytest.param(m, marks=[pytest.mark.slow] if m in SLOW else []) for m in MODES])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import linsep
+from data import few
 from linsep.data.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON, Limits, Refused, parse
 from linsep.data.example_log import Rows
 from linsep.data.read import LOG
@@ -56,7 +57,7 @@ KINDS = [Perceptron(shuffle=False, keep=keep) for keep in ("last", "average", "b
 KINDS += [Perceptron(shuffle=False, mistake="prediction", multi_class="ovr"), PassiveAggressive(shuffle=False)]
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", few([3, 2], 1))
 @pytest.mark.parametrize("model", KINDS, ids=["last", "average", "best", "vote", "prediction", "pa"])
 def test_it_predicts_then_learns_as_the_classifier_does_one_row_at_a_time(model, classes, tmp_path):
     X, y = rows_of(120, 4, classes)

@@ -120,11 +120,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take the signals, and do not pass them on afterwards."""
-        loop = asyncio.get_running_loop()
-        for each in (signal.SIGTERM, signal.SIGINT):
-            with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread
-                loop.add_signal_handler(each, self.end)
+        """Leave the signals to those who have taken them before."""
         yield
 
     def end(self) -> None:
@@ -172,6 +168,9 @@ def serve(
 
         async def run() -> None:
             loop = asyncio.get_running_loop()
+            for each in (signal.SIGTERM, signal.SIGINT):
+                with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread
+                    loop.add_signal_handler(each, server.end)
             if stop is not None:
                 stop.append(lambda: loop.call_soon_threadsafe(server.end))
             if started is not None:

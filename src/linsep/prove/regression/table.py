@@ -265,7 +265,7 @@ def _of_text(found: ModelTable, name: str, kind: str, column: Any, deciding: int
     assert source is not None
     if response and (kind == BOOLEAN or not is_numeric(kind)):
         kind = WORD
-    bare = pc.fill_null(pc.utf8_trim_whitespace(column.cast(pa.string())), "")
+    bare = pc.fill_null(pc.utf8_trim_whitespace(column.cast(pa.string())), word(""))
     marks = source.number_format.gaps if is_numeric(kind) or source.options.format == "csv" else ("",)
     gap = pc.is_in(bare, value_set=words(marks))
     absent, point = numpy_view(gap), source.number_format.point
@@ -285,8 +285,8 @@ def _of_text(found: ModelTable, name: str, kind: str, column: Any, deciding: int
         kind = source.change_kind(source.wrong_kind(where, name, bare[row].as_py()), row < deciding)
     found.kinds[name] = WORD if is_numeric(kind) else kind
     if found.kinds[name] == TEXT:
-        return np.array(column.fill_null("").to_pylist(), dtype=object), absent
-    coded = (bare if response else column.fill_null("")).dictionary_encode()
+        return np.array(column.fill_null(word("").cast(column.type)).to_pylist(), dtype=object), absent
+    coded = (bare if response else column.fill_null(word("").cast(column.type))).dictionary_encode()
     return np.array(coded.dictionary.to_pylist(), dtype=object)[numpy_view(coded.indices)], absent
 
 
