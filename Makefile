@@ -56,7 +56,7 @@ lint: .venv/dev
 	$(BIN)/codespell *.md docs src examples benchmarks
 
 test: lint
-	$(BIN)/python -m pytest -n 2 -m 'not slow'
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
 
 quick: .venv/dev
 	$(BIN)/python -m pytest -n 2 -m 'not slow' $(QUICK)
