@@ -19,6 +19,9 @@ from linsep.prove.check.fast_facts import inequalities, normals, rank, total
 from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
 
 
+_SIGNS = np.array([-1, 1], dtype=np.int8)
+
+
 def holds(verdict: Verdict, data: Data, *, certain: bool = False) -> bool:
     """Return whether the parts that a verdict of its kind needs are there and right.
 
@@ -71,7 +74,7 @@ def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:
         which = np.arange(len(data.y)) if two else np.flatnonzero(like[data.y] == own)
         side = signs(data.rows, which, difference(full[own], full[rival]))
         if two:  # rows of class 0 ask for the opposite sign
-            side[data.y == 0] *= -1
+            side *= _SIGNS[data.y]
         if side.min(initial=1) < (1 if strictly else 0):
             return False
         some |= bool(side.max(initial=0) > 0)

@@ -28,6 +28,7 @@ from linsep.data.cache import renumbered
 from linsep.learn.evaluation import scores
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.exact_signs import sides, signs
+from linsep.prove.check.fast_check import separates
 from linsep.prove.check.integers import WORD, aligned, over_common
 from linsep.prove.claims import Data, Separator
 from linsep.prove.core.scaled_view import (
@@ -118,7 +119,8 @@ class Constraints:
         few = self.n > most
         i = np.sort(self.rng.choice(self.n, most, replace=False)) if few else self.rng.integers(0, self.n, most)
         rival = (self.data.y[i] + self.rng.integers(1, self.classes, len(i))) % self.classes
-        return np.unique(i * self.classes + rival)
+        ids = i * self.classes + rival
+        return ids if few else np.unique(ids)
 
     # -----------------------------------------------------------------------------------------------------------
     # Exact numbers
@@ -166,6 +168,14 @@ class Constraints:
                 data = data._replace(rows=part, n_features=len(used))
                 w = algebra.one_column([values[j] for j in [*used, *range(self.data.n_features, len(values))]])
         return sides(as_plane(data, w), data.y, data.classes, partial(signs, data.rows)).ravel()
+
+    def all_strict(self, g: Any) -> tuple[bool, Separator | None]:
+        """Return whether all rows but those of zeros are strictly above unknowns, and the plane that was checked."""
+        if self.equal.any() or self.zero_rows.any() or self.basis is not None:
+            return bool((self.signs(g)[self.live] > 0).all()), None
+        self.clock.check()
+        plane = as_plane(self.data, g)
+        return separates(plane, self.data, strictly=True), plane
 
     def vanish(self, V: Any) -> Array:
         """Return by number which rows are zero on all columns of a matrix: almost surely.
@@ -261,7 +271,8 @@ class Constraints:
         """Yield exact unknowns near scaled weights: as floats, with a better offset, without any rounding."""
         W, b = self.view.raw(w)
         if self.classes == 2:
-            yield self.exact_weights(w)
+            flat = np.append(W, [float(value) for value in b] if self.data.offset else [])
+            yield algebra.column(flat) if np.isfinite(flat).all() else None
         else:  # floats hold the differences of all classes
             rounded_b = on_grid(np.array([float(value) for value in b]))
             flat = np.column_stack((on_grid(W), rounded_b)) if self.data.offset else on_grid(W)
@@ -371,6 +382,10 @@ class TableConstraints(Constraints):
     def signs(self, g: Any) -> Array:
         """Return the exact sign of every row on unknowns, a column."""
         return np.array([(v > 0) - (v < 0) for (v,) in (self._whole() * g).tolist()], dtype=np.int8)
+
+    def all_strict(self, g: Any) -> tuple[bool, Separator | None]:
+        """Return whether all rows but those of zeros are strictly above unknowns."""
+        return bool((self.signs(g)[self.live] > 0).all()), None
 
     def vanish(self, V: Any) -> Array:
         """Return which rows are zero on all columns of a matrix."""

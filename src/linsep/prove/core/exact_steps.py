@@ -18,6 +18,7 @@ from flint import fmpz_mat
 
 from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats
+from linsep.prove.claims import Separator
 from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.nearest_point import nearest_plane, nearest_point
 from linsep.prove.numbers import algebra
@@ -36,6 +37,7 @@ class Outcome(NamedTuple):
     g: Any  # integer column: positive on all of these, zero on the others; None if there are none
     ids: Array  # rows that cancel and span all that are not strict; only the first found unless all were asked for
     multipliers: list[Fraction]  # of the rows as given: positive for inequalities, of any sign for equations
+    plane: Separator | None = None  # where the fast check has found all rows strictly on their side of it
 
 
 def exact_steps(constraints: Constraints, first: Array | None = None, any_contradiction: bool = False) -> Outcome:

@@ -143,8 +143,9 @@ class _FloatSteps:
         c, face = self.constraints, self.face
         if not face.steps:
             for g in c.candidates(w):
-                if g is not None and np.array_equal(np.where(c.live, c.signs(g), 0), c.live):
-                    return Outcome(c.live.copy(), g, np.empty(0, np.intp), [])
+                strict, plane = (False, None) if g is None else c.all_strict(g)
+                if strict:
+                    return Outcome(c.live, g, np.empty(0, np.intp), [], plane)
             return None
         g, generic = face.direction(w)
         if g is None or among is None:

@@ -123,7 +123,7 @@ def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Flo
             for k, other in enumerate(swaps.tolist()):
                 order[[k, other]] = order[[other, k]]
             basis = heavy[order[:d]]
-            return basis, Z, lapack.dgetri(lu[:d], np.arange(d))[0] * weights[basis]
+            return basis, Z, np.ascontiguousarray(lapack.dgetri(lu[:d], np.arange(d))[0] * weights[basis])
     clock.check(10 * _ELIMINATION * d**3)
     order, Q = _spanning(A)
     basis, off = heavy[order], Z - (Z @ Q) @ Q.T

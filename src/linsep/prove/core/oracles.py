@@ -225,7 +225,7 @@ def working_set_newton(
         if not (np.isfinite(full).all() and np.isfinite(least)):
             return None
         worst = lowest(low, most if least > -_DEEP else 6 * k, 1.0)
-        new = np.setdiff1d(worst * c.classes + rivals[worst], ids)
+        new = np.setdiff1d(worst * c.classes + rivals[worst], ids, assume_unique=True)
         if len(new) == 0:
             return None
         keep = Z @ w < max(_FAR_ABOVE, -0.5 * least)

@@ -47,7 +47,7 @@ def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE)
     except OutOfTime:
         return Verdict("unknown", None, None, classes, data.n_features, data.offset, search.bracket())
     assert found is not None
-    if not found.holds(data):
+    if not search.is_checked(found) and not found.holds(data):
         raise ArithmeticError(f"a proof of {found.kind!r} does not hold: please report these data")
     return Verdict(*found, classes, data.n_features, data.offset, (-math.inf, math.inf))
 
@@ -71,11 +71,16 @@ class VerdictSearch:
         self.first = self.last = Constraints(self.known.data, clock=clock, wide=wide)
         self.first.view  # noqa: B018 (raises if it comes upon a value that is not finite)
         self.mistakes = mistakes if mistakes is None or self.known.rows is None else mistakes[self.known.rows]
+        self.checked: Separator | None = None  # a plane for all of the data that has passed the exact check
 
     def certificate(self) -> Certificate | None:
         """Return a certificate for all of the data; None only without ``exact`` means, if floats do not suffice."""
         found = self._reduced()
         return None if found is None else self.known.put_back(found)
+
+    def is_checked(self, found: Certificate) -> bool:
+        """Return whether the exact check of a certificate for all of the data has been made."""
+        return found.kind == SEPARABLE and found.separator is not None and found.separator is self.checked
 
     def _reduced(self) -> Certificate | None:
         """Decide on what presolve left."""
@@ -145,6 +150,8 @@ class VerdictSearch:
             return None
         if self.last.view.wide and not self.any_contradiction and outcome.g is None and len(outcome.ids):
             return self._wide(outcome, data)
+        if data is self.data:
+            self.checked = outcome.plane
         return certificate(self.last, outcome)
 
     def _wide(self, outcome: Outcome, data: Data) -> Certificate:
@@ -263,7 +270,7 @@ def certificate(constraints: Constraints, outcome: Outcome) -> Certificate:
 def _shortest(constraints: Constraints, outcome: Outcome) -> Separator:
     """Return the plane of an outcome, of as few digits as hold if all rows are strictly on their side."""
     g = outcome.g
-    plane = as_plane(constraints.data, g)
+    plane = outcome.plane or as_plane(constraints.data, g)
     if plane.w.dtype == object and not len(outcome.ids):
         top = max(abs(value).bit_length() for value in algebra.entries(g))
         for bits in (bits for bits in (53, 80, 106, 212, 424) if bits < top):

@@ -19,6 +19,7 @@ from linsep.prove.numbers.cells import LongDecimals
 
 _SHARE, _OF_CLASS = 0.02, 0.1  # rows on the wrong side that are few: of all rows, and of those of the smaller class
 _SAMPLES = (250, 4000)  # rows that rule out most columns, and nearly all others
+_BLOCK_CELLS = 1 << 20  # of the columns looked at together
 _FULL = 0.5  # sparse columns with more numbers than this share of the rows are looked at like dense ones
 
 
@@ -108,31 +109,38 @@ def telling_columns(
         Where it has run out, the columns looked at by then.
     """
     X = X.near if isinstance(X, LongDecimals) else X
-    n, counts = len(y), np.bincount(y, minlength=len(classes))
+    n, counts, clock = len(y), np.bincount(y, minlength=len(classes)), clock or Clock()
     few = int(min(_SHARE * n, _OF_CLASS * counts.min())) if len(classes) == 2 else 0
-    shuffled = np.random.default_rng(0).permutation(n) if n > 4 * _SAMPLES[0] else np.empty(0, np.intp)
-    samples = [shuffled[:size] for size in _SAMPLES if n > 4 * size] or [np.arange(n)]
-    found = []
-    for j, values in _columns(X, y, counts, few):
-        if clock is not None and clock.left <= 0:
-            break
-        if any(_ruled_out(values[some], y[some], counts, few * len(some) / n) for some in samples):
-            continue
-        rule = _rule(j, values, y, classes, counts, names)
-        if rule is not None and rule.errors <= few:
-            found.append(rule)
+    rng, found = np.random.default_rng(0), []
+    samples = [np.sort(rng.choice(n, size, replace=False)) for size in _SAMPLES if n > 4 * size]
+    for numbers, block in _blocks(X, y, counts, few):
+        left = np.arange(len(numbers))
+        for some in samples or [np.arange(n)]:
+            if len(left) and clock.left > 0:
+                left = left[~_ruled_out(block[some][:, left], y[some], few * len(some) / n)]
+        for k in left.tolist():
+            if clock.left <= 0:
+                break
+            rule = _rule(int(numbers[k]), block[:, k], y, classes, counts, names)
+            if rule is not None and rule.errors <= few:
+                found.append(rule)
     return tuple(sorted(found, key=lambda rule: (rule.errors, rule.column)))
 
 
-def _ruled_out(values: Array, y: Array, counts: Array, expected: float) -> bool:
-    """Say whether a sample shows that more than few rows are on the wrong side of every threshold."""
-    if len(counts) > 2:
-        return _best(values, y, counts)[0] > 0
-    first = np.cumsum(y[np.argsort(values)] == 0)  # thresholds between equal values only make it more cautious
-    away = 2 * first - np.arange(1, len(y) + 1)  # rows of the first class at or below, less those of the second
-    zeros = int(first[-1])
-    fewest = min(zeros - int(away.max()), len(y) - zeros + int(away.min()))
-    return bool(fewest > expected + 4 * np.sqrt(expected) + 4)
+def _ruled_out(sample: Array, y: Array, expected: float) -> Array:
+    """Say which columns of a sample show that more than few rows are on the wrong side of every threshold."""
+    present, starts = np.unique(np.sort(y), return_index=True)
+    if len(present) > 2 or expected == 0:  # the values of the classes must not mix
+        grouped = sample[np.argsort(y, kind="stable")]
+        lows, highs = np.minimum.reduceat(grouped, starts), np.maximum.reduceat(grouped, starts)
+        order = np.argsort(lows, axis=0)
+        lows, highs = np.take_along_axis(lows, order, axis=0), np.take_along_axis(highs, order, axis=0)
+        return np.asarray((highs[:-1] >= lows[1:]).any(axis=0))
+    first = np.cumsum((y == 0)[np.argsort(sample, axis=0)], axis=0)  # thresholds between equal values are cautious
+    away = 2 * first - np.arange(1, len(y) + 1)[:, None]  # rows of the first class at or below, less the others
+    zeros = first[-1]
+    fewest = np.minimum(zeros - away.max(axis=0), len(y) - zeros + away.min(axis=0))
+    return np.asarray(fewest > expected + 4 * np.sqrt(expected) + 4)
 
 
 def class_numbers(y: Any, classes: Sequence[Any]) -> Array:
@@ -141,15 +149,16 @@ def class_numbers(y: Any, classes: Sequence[Any]) -> Array:
     return np.array([numbers[label] for label in np.asarray(y).tolist()], dtype=np.intp)
 
 
-def _columns(X: Any, y: Array, counts: Array, few: int) -> Iterator[tuple[int, Array]]:
-    """Yield the columns that are worth a look; of sparse ones most can be ruled out by what is stored in each class."""
+def _blocks(X: Any, y: Array, counts: Array, few: int) -> Iterator[tuple[Array, Array]]:
+    """Yield columns, some at a time; of sparse ones most can be ruled out by what is stored in each class."""
+    n, d = X.shape
     if not is_sparse(X):
-        yield from ((j, np.asarray(X[:, j])) for j in range(X.shape[1]))
+        width = max(1, _BLOCK_CELLS // min(n, _SAMPLES[-1]))
+        yield from ((np.arange(j, min(j + width, d)), X[:, j : j + width]) for j in range(0, d, width))
         return
-    n = X.shape[0]
     lines = np.repeat(np.arange(n), np.diff(X.indptr))
-    if X.shape[1] <= len(X.indices) + n:
-        used, places = np.arange(X.shape[1]), X.indices
+    if d <= len(X.indices) + n:
+        used, places = np.arange(d), X.indices
     else:  # there may be more columns than any array can count
         used, places = np.unique(X.indices, return_inverse=True)
     stored = np.stack([np.bincount(places[y[lines] == c], minlength=len(used)) for c in range(len(counts))])
@@ -158,11 +167,9 @@ def _columns(X: Any, y: Array, counts: Array, few: int) -> Iterator[tuple[int, A
         worth |= np.minimum(stored[0] + counts[1] - stored[1], stored[1] + counts[0] - stored[0]) <= few
     wanted = np.flatnonzero(worth)
     by_column = type(X)((X.data, places.ravel(), X.indptr), shape=(n, len(used)))[:, wanted].tocsc()
-    for k, j in enumerate(used[wanted].tolist()):
-        column = np.zeros(n, dtype=X.dtype)
-        part = slice(by_column.indptr[k], by_column.indptr[k + 1])
-        column[by_column.indices[part]] = by_column.data[part]
-        yield j, column
+    width = max(1, _BLOCK_CELLS // n)
+    for k in range(0, len(wanted), width):
+        yield used[wanted[k : k + width]], by_column[:, k : k + width].toarray()
 
 
 def _best(values: Array, y: Array, counts: Array) -> tuple[int, int, bool, Array, Array]:
