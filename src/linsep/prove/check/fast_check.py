@@ -18,7 +18,6 @@ from linsep.prove.check.exact_signs import difference, exact_rows, signs
 from linsep.prove.check.fast_facts import inequalities, normals, rank, total
 from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
 
-
 _SIGNS = np.array([-1, 1], dtype=np.int8)
 
 

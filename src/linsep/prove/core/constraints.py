@@ -24,7 +24,7 @@ from flint import fmpz_mat, nmod_mat
 
 from linsep.clock import Clock
 from linsep.data.arrays import to_floats
-from linsep.data.cache import renumbered
+from linsep.data.cache import renumbered, some_rows
 from linsep.learn.evaluation import scores
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.exact_signs import sides, signs
@@ -46,6 +46,7 @@ from linsep.prove.numbers.cells import ExactRows
 from linsep.prove.numbers.modular import vanishing
 
 _SMALL = 26  # bits of numbers whose sums with random factors are floats
+_FEW_ROWS = 14  # that integers solve as fast as floats and a lift do
 _SPARE = 16  # rows beyond the rank that a sample has
 
 
@@ -139,6 +140,11 @@ class Constraints:
             return Constraints(data, self.equal, None, self.clock, self.wide)
         identity = [int(i == j) for i in range(self.unknowns) for j in columns]
         return self.through(fmpz_mat(self.unknowns, len(columns), identity))
+
+    def with_rows(self, which: Array) -> Constraints:
+        """Return the constraints of some rows of the data."""
+        data = self.data._replace(rows=some_rows(self.data.rows, which), y=self.data.y[which])
+        return Constraints(data, self.equal[which], self.basis, self.clock, self.wide)
 
     def through(self, M: Any) -> Constraints:
         """Return the same constraints in other unknowns, of which ``M`` makes the present ones."""
@@ -292,7 +298,7 @@ class Constraints:
     def dependency(self, ids: Array, weights: Floats) -> tuple[Array, list[Fraction]] | None:
         """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
         stored = self.data.rows.data.dtype
-        if stored.itemsize < 8 or stored.kind == "f":  # floats hold the rows
+        if len(ids) > _FEW_ROWS and (stored.itemsize < 8 or stored.kind == "f"):  # floats hold the rows
             rows = exact_solve.dependency(raw_differences(self.data, ids), weights, self.clock)
             if rows is not None:
                 some, multipliers = ids[rows.rows], [Fraction(value) for value in rows.multipliers]
@@ -461,6 +467,11 @@ class LongConstraints(Constraints):
         scales, near = scaled
         near.flags.writeable = False
         return cls(exact, scales, Data(Dense(near), y.astype(np.intp), near.shape[1], classes, offset), equal)
+
+    def with_rows(self, which: Array) -> Constraints:
+        """Return the constraints of some rows of the data."""
+        data = self.data._replace(rows=some_rows(self.data.rows, which), y=self.data.y[which])
+        return Constraints(data, self.equal[which], self.basis, self.clock, self.wide)
 
     def through(self, M: Any) -> Constraints:
         """Return the same constraints in other unknowns, of which ``M`` makes the present ones."""

@@ -24,7 +24,7 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.data.parallel import scipy_linalg
-from linsep.problem import Array, Floats
+from linsep.problem import Array, Dense, Floats
 from linsep.prove.core import newton
 from linsep.prove.core.constraints import Constraints, rounded
 from linsep.prove.core.exact_steps import Outcome, exact_steps
@@ -35,6 +35,7 @@ _DEPENDENT = 1e-10  # what is left of a row of size 1 that depends on others
 _VANISHING = 1e-9  # slack, in sizes of rows and weights, of a row that is zero on the whole face
 _NOISE = 1e-7  # multipliers this far below the largest are rounding: keeping them made exact ones negative
 _STEPS = 200
+_SAMPLE = 4000  # rows that most often show the same as very many
 _DIRECTION_BITS, _MULTIPLIER_BITS = 30, 40  # of the numbers that a proof may choose freely: fewer make it shorter
 
 
@@ -67,6 +68,23 @@ def solve_in_floats(constraints: Constraints, **asked: Any) -> Outcome | None:
         return None
     with np.errstate(all="ignore"):
         return _FloatSteps(constraints, Question(**asked)).run()
+
+
+def sample_settles(constraints: Constraints, which: Array) -> Outcome | None:
+    """Return the outcome for very many rows if few of them cancel and span them all, so that none can be strict."""
+    c, rows = constraints, constraints.data.rows
+    step = len(which) // max(_SAMPLE, 40 * c.unknowns)
+    if step < 2 or not isinstance(rows, Dense) or c.classes > 2 or c.equal.any():
+        return None
+    some = which[::step]
+    part = c.with_rows(some)
+    found = solve_in_floats(part, any_contradiction=True)
+    if found is None or found.g is not None or len(found.ids) - 1 != part.most_rank:
+        return None
+    empty = np.flatnonzero(~part.data.rows.data.any(axis=0))
+    if any(rows.data[which, j].any() for j in empty.tolist()):  # columns that only the sample has nothing in
+        return None
+    return Outcome(np.zeros(2 * c.n, dtype=bool), None, some[found.ids // 2] * 2 + found.ids % 2, found.multipliers)
 
 
 def nothing_strict(constraints: Constraints, ids: Array, multipliers: list[Fraction]) -> Outcome:
@@ -143,8 +161,8 @@ class _FloatSteps:
         c, face = self.constraints, self.face
         if not face.steps:
             for g in c.candidates(w):
-                strict, plane = (False, None) if g is None else c.all_strict(g)
-                if strict:
+                settled, plane = (False, None) if g is None else c.all_strict(g)
+                if settled:
                     return Outcome(c.live, g, np.empty(0, np.intp), [], plane)
             return None
         g, generic = face.direction(w)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
+from linsep.compiling import compiled
 from linsep.data.parallel import hush, scipy_linalg
 from linsep.problem import Array, Floats
 
@@ -114,7 +115,7 @@ def nearest_point(
             if clock is not None:
                 clock.check(_ROUND * Z.size)
         weights, w = np.zeros(m), search.w
-        weights[search.rows] = search.weights
+        weights[search.rows[: search.k]] = search.weights[: search.k]
         point = weights @ Z
         if scaled:  # weights of a margin below all floats overflow
             point, w = np.ldexp(point, exponent), np.ldexp(w, -exponent)
@@ -146,44 +147,50 @@ class _Search:
 
     def __init__(self, Z: Floats, sign: Floats, norms: Floats, p: int, c: float) -> None:
         (m, d), self.Z, self.sign, self.norms, self.p, self.c = Z.shape, Z, sign, norms, p, c
-        self.most = min(m, d + p)  # rows of a corral
-        self.rows, self.weights = np.empty(0, np.intp), np.empty(0)
+        self.most, self.k = min(m, d + p), 0  # rows of a corral: at most, and now
+        self.rows, self.weights, self.groups = np.empty(self.most, np.intp), np.empty(self.most), np.empty(self.most)
         self.Q, self.R = np.zeros((p + d, self.most), order="F"), np.zeros((self.most, self.most), order="F")
+        self.T = np.zeros((p + 1, self.most))  # room for vectors, the last of them residuals
         self.barred = np.zeros(m, dtype=bool)  # rows that could not be added to the present corral
         self.w, self.b, self.lowest = np.zeros(d), 0.0, 0.0  # the plane, and the lowest row
         self.shortest, self.stalls = math.inf, 0  # the shortest point, and rounds without a shorter one
 
     def insert(self, row: int, weight: float) -> bool:
         """Add a row to the corral, unless it depends on those that are there."""
-        k = len(self.rows)
+        k = self.k
         if k == self.most:
             return False
-        q = np.concatenate((np.zeros(self.p), self.Z[row]))
+        q = np.zeros(len(self.Q))
+        q[self.p :] = self.Z[row]
         q[0 if self.p == 1 or self.sign[row] > 0 else 1] = self.c
-        Q, r, size = self.Q[:, :k], np.zeros(k), math.sqrt(q @ q)
-        before = rest = size
-        for _ in range(2):
-            h = Q.T @ q
-            q, r = q - Q @ h, r + h
-            before, rest = rest, math.sqrt(q @ q)
+        Q, size = self.Q[:, :k], math.sqrt(q @ q)
+        r = Q.T @ q
+        q -= Q @ r
+        before = math.sqrt(q @ q)
+        h = Q.T @ q
+        q -= Q @ h
+        rest = math.sqrt(q @ q)
         if not (rest > 4 * _EPS * size and rest > 0.5 * before):  # what is left is rounding
             return False
-        self.Q[:, k], self.R[:k, k], self.R[k, k] = q / rest, r, rest
-        self.rows, self.weights = np.append(self.rows, row), np.append(self.weights, weight)
+        self.Q[:, k], self.R[:k, k], self.R[k, k] = q / rest, r + h, rest
+        self.rows[k], self.weights[k], self.groups[k] = row, weight, self.sign[row]
+        self.k = k + 1
         return True
 
     def _remove(self, out: int) -> None:
         """Drop a row of the corral."""
-        k = len(self.rows)
+        k = self.k
         Q, R = scipy_linalg().qr_delete(self.Q[:, :k], self.R[:k, :k], out, 1, "col", check_finite=False)
-        self.Q[:, : k - 1], self.R[: k - 1, : k - 1] = Q[:, : k - 1], R[: k - 1]
-        self.rows, self.weights = np.delete(self.rows, out), np.delete(self.weights, out)
+        self.k = k = k - 1
+        self.Q[:, :k], self.R[:k, :k] = Q[:, :k], R[:k]
+        for each in (self.rows, self.weights, self.groups):
+            each[out:k] = each[out + 1 : k + 1]
 
     def begin(self) -> None:
         """Bring the weights of every group to one sum, and take the plane through the point."""
+        weights, groups = self.weights[: self.k], self.groups[: self.k]
         for s in (1.0, -1.0)[: self.p]:
-            group = self.sign[self.rows] == s
-            self.weights[group] /= self.p * self.weights[group].sum()
+            weights[groups == s] /= self.p * weights[groups == s].sum()
         x = self._point()
         self.w = x / (x @ x)
 
@@ -236,18 +243,11 @@ class _Search:
         """
         settled = False
         while True:
-            self.w, self.b, r = self._leveled(self.w)
-            if settled or r is None:
-                return math.inf if r is None else float(np.abs(r).max())
-            change, turned = self._correction(self.w, r)
-            theta, out, wanted = 1.0, len(self.rows), self.weights + turned
-            for i in np.flatnonzero(wanted <= 0.0).tolist():
-                reach = -self.weights[i] / turned[i] if turned[i] < 0.0 else 0.0
-                if out == len(self.rows) or reach < theta:
-                    theta, out = reach, i
-            self.weights = np.maximum(self.weights + theta * turned, 0.0)
-            self.w = self.w + theta * change
-            settled = out == len(self.rows) or len(self.rows) <= self.p
+            self.b, residual = self._leveled(self.w)
+            if settled or not residual < math.inf:
+                return residual
+            out = self._advanced(self.w, bounded=True)
+            settled = out == self.k or self.k <= self.p
             if not settled:
                 self._remove(out)
 
@@ -257,54 +257,23 @@ class _Search:
         trial /= trial @ trial
         self.b = 0.0
         for _ in range(6):
-            trial, b, r = self._leveled(trial)
-            worst = math.inf if r is None else float(np.abs(r).max())
-            if r is None or not worst < best:
+            b, worst = self._leveled(trial)
+            if not worst < best:
                 break
-            self.w, self.b = trial, b
+            self.w, self.b = trial.copy(), b
             enough, best = worst > 0.25 * best or worst < 1e-13, worst
             if enough:
                 break
-            change, turned = self._correction(trial, r)
-            self.weights = np.maximum(self.weights + turned, 0.0)
-            trial = trial + change
+            self._advanced(trial, bounded=False)
         return best
 
-    def _leveled(self, w: Floats) -> tuple[Floats, float, Floats | None]:
-        """Scale ``w`` so that ``z·w + b s`` is 1 in the mean of each group; return it, b, and what each row lacks.
+    def _leveled(self, w: Floats) -> tuple[float, float]:
+        level: tuple[float, float] = _level(self.Z, self.rows[: self.k], self.weights, self.groups, self.T, w)
+        return level
 
-        The last is None if there is no such scale.
-        """
-        heights, sign = self.Z[self.rows] @ w, self.sign[self.rows]
-        shares = self.p * self.weights * heights
-        first = float(shares[sign > 0].sum()) if self.p == 2 else float(shares.sum())
-        second = float(shares[sign < 0].sum()) if self.p == 2 else first
-        level = (first + second) / 2
-        if not level > 0.0:
-            return w, 0.0, None
-        b = (second - first) / (2 * level)
-        return w / level, b, 1.0 - heights / level - b * sign
-
-    def _correction(self, w: Floats, r: Floats) -> tuple[Floats, Floats]:
-        """Return the changes of ``w`` and of the weights that remove residuals.
-
-        With ``t = R⁻ᵀ r`` made orthogonal to the ``R⁻ᵀ 1_g``, where ``1_g`` marks the rows of group g, ``w += Q t`` and
-        ``λ/‖x‖² += R⁻¹ t`` raise every row by its residual, up to a common amount in each group, and keep the sums of
-        the weights in every group.
-        """
-        k, sign, solve = len(r), self.sign[self.rows], scipy_linalg().lapack.dtrtrs
-        T, R = np.ones((k, self.p + 1), order="F"), self.R[:k, :k]
-        T[:, -1] = r
-        if self.p == 2:
-            T[:, 0], T[:, 1] = sign > 0, sign < 0
-        T = solve(R, T, trans=1)[0]
-        t = T[:, -1]
-        for g in range(self.p):
-            for h in range(g):
-                T[:, g] -= (T[:, h] @ T[:, g]) * T[:, h]
-            T[:, g] /= math.sqrt(T[:, g] @ T[:, g])
-            t = t - (T[:, g] @ t) * T[:, g]
-        return (self.Q[:, :k] @ t)[self.p :], solve(R, t)[0] / (w @ w)
+    def _advanced(self, w: Floats, *, bounded: bool) -> int:
+        out: int = _advance(self.Q, self.R, self.weights[: self.k], self.groups, self.T, w, bounded)
+        return out
 
     def _point(self) -> Floats:
         """Return ``Σ λ z`` in about twice the working precision.
@@ -312,7 +281,7 @@ class _Search:
         Near the origin the sum cancels, and a plain one would leave an error of a rounding of the rows, which lies
         outside their span where no correction can reach it. Error-free products after Dekker (1971), sums after Knuth.
         """
-        Z, weights = self.Z[self.rows], self.weights[:, None]
+        Z, weights = self.Z[self.rows[: self.k]], self.weights[: self.k, None]
         high = weights * Z
         (a, b), (c, d) = _split(weights), _split(Z)
         low = ((a * c - high) + a * d + b * c) + b * d
@@ -332,3 +301,85 @@ def _split(values: Floats) -> tuple[Floats, Floats]:
     upper = 134217729.0 * values  # 2**27 + 1
     upper = upper - (upper - values)
     return upper, values - upper
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Compiled loops, into arrays that are there: thousands of turns with few rows each
+
+
+_compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+
+
+@_compiled
+def _level(Z, rows, weights, groups, T, w):
+    """Scale ``w`` so that ``z·w + b s`` is 1 in the mean of each group; note in the last row of T what each row lacks.
+
+    Returns b and the largest residual, which is infinite if there is no such scale.
+    """
+    p, r, level, tilt = T.shape[0] - 1, T[-1], 0.0, 0.0
+    for i in range(rows.size):
+        z, height = Z[rows[i]], 0.0
+        for j in range(w.size):
+            height += z[j] * w[j]
+        r[i] = height
+        level += weights[i] * height
+        tilt += weights[i] * height * groups[i]
+    if not level > 0.0:
+        return 0.0, np.inf
+    b = 0.0 if p == 1 else -tilt / level
+    for j in range(w.size):
+        w[j] /= level
+    worst = 0.0
+    for i in range(rows.size):
+        r[i] = 1.0 - r[i] / level - b * groups[i]
+        worst = max(worst, abs(r[i]))
+    return b, worst
+
+
+@_compiled
+def _advance(Q, R, weights, groups, T, w, bounded):
+    """Change ``w`` and the weights so as to remove the residuals; return the row whose weight reaches zero, or k.
+
+    With ``t = R⁻ᵀ r`` made orthogonal to the ``R⁻ᵀ 1_g``, where ``1_g`` marks the rows of group g, ``w += Q t`` and
+    ``λ/‖x‖² += R⁻¹ t`` raise every row by its residual, up to a common amount in each group, and keep the sums of the
+    weights in every group. If ``bounded``, they go only as far as no weight becomes negative.
+    """
+    k, p, square, theta = weights.size, T.shape[0] - 1, 0.0, 1.0
+    for j in range(w.size):
+        square += w[j] * w[j]
+    for g in range(p + 1):
+        t = T[g]
+        for i in range(k):
+            total = t[i] if g == p else (1.0 if p == 1 or (groups[i] > 0) == (g == 0) else 0.0)
+            for j in range(i):
+                total -= R[j, i] * t[j]
+            t[i] = total / R[i, i]
+        for h in range(g + 1):
+            along = 0.0
+            for i in range(k):
+                along += T[h, i] * t[i]
+            for i in range(k):
+                if h < g:
+                    t[i] -= along * T[h, i]
+                elif g < p:
+                    t[i] /= math.sqrt(along)
+    out, r = k, T[p]
+    step = T[0]  # the group's vector is used up
+    for i in range(k):
+        step[i] = r[i]
+    for i in range(k - 1, -1, -1):
+        step[i] /= R[i, i]
+        for j in range(i):
+            step[j] -= R[j, i] * step[i]
+    for i in range(k):
+        step[i] /= square
+        if bounded and weights[i] + step[i] <= 0.0:
+            reach = -weights[i] / step[i] if step[i] < 0.0 else 0.0
+            if out == k or reach < theta:
+                theta, out = reach, i
+    for i in range(k):
+        weights[i] = max(weights[i] + theta * step[i], 0.0)
+        along = theta * r[i]
+        for j in range(w.size):
+            w[j] += along * Q[p + j, i]
+    return out

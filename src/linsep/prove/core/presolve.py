@@ -19,6 +19,7 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.compiling import compiled
 from linsep.data.cache import renumbered, some_columns, some_rows
+from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.fast_check import holds
 from linsep.prove.claims import Data, Refutation, Separator, Verdict
@@ -196,7 +197,6 @@ class Peeled(NamedTuple):
     planes: list[Separator]
     gone: list[Array]  # the rows that each of them has strictly on their side
     left: Array  # the rows that all of them hold: no other can be part of a contradiction
-    rows: Rows  # these rows
 
 
 @np.errstate(all="ignore")
@@ -205,48 +205,54 @@ def peel(data: Data, clock: Clock, rounds: int = PEELINGS, equal: Array | None =
 
     Rows marked ``equal`` are equations: they must lie on every such plane.
     """
-    planes: list[Separator] = []
-    gone: list[Array] = []
-    left = np.arange(len(data.y))
+    planes, gone, left = list[Separator](), list[Array](), np.arange(len(data.y))
     if equal is not None and equal.any():
         data = data._replace(y=np.where(equal, 2, data.y), classes=3)
-    rest = data
-    if 2 * data.n_features > TABLE_CELLS or _sample_overlaps(data):
-        return Peeled(planes, gone, left, data.rows)
-    for _ in range(rounds):
+    rest = data  # dense rows stay where they are: few columns are looked at
+    for _ in range(rounds if 2 * data.n_features <= TABLE_CELLS else 0):
         clock.check()
-        if np.count_nonzero(np.bincount(rest.y, minlength=2)[:2]) < 2:
+        if np.count_nonzero(np.bincount(data.y[left], minlength=2)[:2]) < 2:
             break
-        columns, upward, thresholds = _one_sided(*_ranges(rest), data.offset)
-        if len(columns) == 0:
+        promising = _promising(rest, left)
+        places, upward, thresholds = _one_sided(*_ranges(rest, left, promising), data.offset)
+        if len(places) == 0:
             break
         chosen = np.flatnonzero(thresholds == 0)  # sums of several thresholds would round; most are zero
         if len(chosen) == 0:
             chosen = np.zeros(1, np.intp)
-        columns, first = np.unique(columns[chosen], return_index=True)
+        columns, first = np.unique(promising[places[chosen]], return_index=True)
         w = np.zeros(data.n_features)
         w[columns] = np.where(upward[chosen[first]], 1.0, -1.0)
         b = -float(thresholds[chosen[0]] * w[columns[0]]) if thresholds[chosen[0]] else 0.0
-        off = sums(rest, w) + b != 0
+        if isinstance(rest.rows, Dense):
+            off = (_cells(rest.rows.data, left, columns) @ w[columns]) + b != 0
+        else:
+            off = sums(rest, w) + b != 0
         if not off.any():
             break
         planes.append(Separator(w, b))
         gone.append(left[off])
         left = left[~off]
-        rest = data._replace(rows=some_rows(data.rows, left), y=data.y[left])
-    return Peeled(planes, gone, left, rest.rows)
+        if isinstance(data.rows, Sparse):
+            rest = data._replace(rows=some_rows(data.rows, left), y=data.y[left])
+    return Peeled(planes, gone, left)
 
 
-def _sample_overlaps(data: Data) -> bool:
-    """Return whether few rows show that the classes overlap in every column, as they do most often."""
-    n = len(data.y)
-    for size in (FEW, SAMPLE) if n > 2 * SAMPLE else ():
-        some = np.arange(0, n, -(-n // size))
-        part = data._replace(rows=take(data.rows, some), y=data.y[some])
-        both = np.count_nonzero(np.bincount(part.y, minlength=2)[:2]) == 2  # labels may come in a pattern
-        if both and len(_one_sided(*_ranges(part), data.offset)[0]) == 0:
-            return True
-    return False
+def _promising(data: Data, left: Array) -> Array:
+    """Return the columns in which few of the rows that are left do not show that the classes overlap: most do so."""
+    columns = np.arange(data.n_features)
+    for size in (FEW, SAMPLE) if isinstance(data.rows, Dense) and len(left) > 2 * SAMPLE else ():
+        some = left[:: -(-len(left) // size)]
+        if np.count_nonzero(np.bincount(data.y[some], minlength=2)[:2]) == 2:  # labels may come in a pattern
+            columns = columns[np.unique(_one_sided(*_ranges(data, some, columns), data.offset)[0])]
+    return columns
+
+
+def _cells(table: Array, which: slice | Array, columns: Array) -> Array:
+    """Return some rows and columns of a table, in C order."""
+    every = len(columns) == table.shape[1]
+    part = table[which] if every or isinstance(which, slice) else table[which[:, None], columns]
+    return np.ascontiguousarray(part if part.shape[1] == len(columns) else part[:, columns])
 
 
 def _one_sided(low: Floats, high: Floats, offset: bool) -> tuple[Array, Array, Floats]:
@@ -295,27 +301,28 @@ def weakly_beyond(data: Data, clock: Clock) -> Separator | None:
 CLASSES_TRIED = 40
 
 
-def _ranges(data: Data) -> tuple[Floats, Floats]:
-    """Return the least and largest value of every column in each class, (classes, columns) both.
+def _ranges(data: Data, which: Array, columns: Array) -> tuple[Floats, Floats]:
+    """Return the least and largest value of columns in each class, (classes, columns) both; of sparse rows, all.
 
     NaN spoils its own column, and so do integers that floats round.
     """
     tables: list[tuple[Floats, Floats]] = []
-    shape = (data.classes, data.n_features)
+    shape = (data.classes, len(columns))
 
-    def work(part: Any, start: int, stop: int) -> None:
+    def work(start: int, stop: int) -> None:
         low, high = np.full(shape, np.inf), np.full(shape, -np.inf)
-        if isinstance(part, Dense):
-            _dense_ranges(part.data, data.y[start:stop], low, high)
+        if isinstance(data.rows, Dense):
+            some = slice(start, stop) if len(which) == len(data.y) else which[start:stop]
+            _dense_ranges(_cells(data.rows.data, some, columns), data.y[some], low, high)
         else:
-            counts, rows = np.zeros(shape, dtype=np.int64), np.bincount(data.y[start:stop], minlength=data.classes)
-            _sparse_ranges(part, data.y[start:stop], low, high, counts, rows)
+            counts, rows = np.zeros(shape, dtype=np.int64), np.bincount(data.y, minlength=data.classes)
+            _sparse_ranges(data.rows, data.y, low, high, counts, rows)
         tables.append((low, high))
 
     if isinstance(data.rows, Sparse):
-        work(data.rows, 0, len(data.y))
+        work(0, len(data.y))
     else:
-        in_chunks(data.rows, len(data.y), data.n_features, work)
+        in_parallel(work, len(which), len(columns))
     low, high = np.min([low for low, _ in tables], axis=0), np.max([high for _, high in tables], axis=0)
     if data.rows.data.dtype.kind in "iu" and data.rows.data.dtype.itemsize == 8:
         large = ((np.abs(low) >= 2.0**53) & np.isfinite(low)) | ((np.abs(high) >= 2.0**53) & np.isfinite(high))

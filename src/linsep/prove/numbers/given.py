@@ -17,6 +17,7 @@ import numpy as np
 
 from linsep.data.arrays import is_sparse
 from linsep.data.matrices import is_table, named_matrix, native
+from linsep.data.parallel import in_parallel
 from linsep.errors import DataError
 from linsep.problem import Array, Values
 from linsep.prove.numbers.decimals import in_doubles
@@ -113,8 +114,15 @@ def is_exact(X: Any) -> bool:
 
 def all_finite(values: Array) -> bool:
     """Say whether all numbers are finite, a stretch at a time."""
-    step = max(1, _CELLS * len(values) // max(1, values.size))
-    return all(bool(np.isfinite(values[start : start + step]).all()) for start in range(0, len(values), step))
+    found: list[bool] = []
+
+    def work(start: int, stop: int) -> None:
+        part = values[start:stop]
+        with np.errstate(all="ignore"):  # a finite sum has finite terms, which is soon seen; others may overflow
+            found.append(math.isfinite(part.sum()) or bool(np.isfinite(part).all()))
+
+    in_parallel(work, len(values), values.size // max(1, len(values)))
+    return all(found)
 
 
 def exact_rows(X: Any, values: Values, names: Any = None) -> Iterator[list[Any]]:

@@ -183,11 +183,16 @@ def _outcome(system: Constraints) -> Outcome:
     if not peeled.planes:
         return facial_reduction.solve(system, all_multipliers=True)
     left = peeled.left
-    part = Constraints(data._replace(rows=peeled.rows, y=data.y[left]), system.equal[left], clock=system.clock)
-    inner = facial_reduction.solve(part, all_multipliers=True)
     strict = np.zeros(2 * len(data.y), dtype=bool)
     strict[system.ids] = True
-    strict[left * 2 + 1 - data.y[left]] = inner.strict[part.ids]
+    inner = facial_reduction.sample_settles(system, left)
+    if inner is None:
+        part = system.with_rows(left)
+        inner = facial_reduction.solve(part, all_multipliers=True)
+        strict[left * 2 + 1 - data.y[left]] = inner.strict[part.ids]
+        inner = inner._replace(ids=left[inner.ids // 2] * 2 + inner.ids % 2)
+    else:
+        strict[left * 2 + 1 - data.y[left]] = False
     g = inner.g if inner.g is not None else fmpz_mat(system.unknowns, 1)
     for plane, gone in zip(reversed(peeled.planes), reversed(peeled.gone), strict=True):
         step = algebra.column(np.append(plane.w, plane.b) if data.offset else plane.w)
@@ -196,8 +201,7 @@ def _outcome(system: Constraints) -> Outcome:
         while (some.signs(g + step * (1 << shift))[some.ids] <= 0).any():
             shift = 2 * shift + 1
         g = g + step * (1 << shift)
-    ids = left[inner.ids // 2] * 2 + inner.ids % 2
-    return Outcome(strict, g, ids.astype(np.intp), inner.multipliers)
+    return Outcome(strict, g, inner.ids.astype(np.intp), inner.multipliers)
 
 
 def _without_aliases(g: Any, columns: list[int], aliases: Any) -> list[int]:

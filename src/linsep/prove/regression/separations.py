@@ -26,7 +26,7 @@ from linsep.prove.numbers.cells import (
     whole_table,
 )
 from linsep.prove.numbers.decimals import as_decimals
-from linsep.prove.numbers.given import BINARY, DECIMAL, exact_rows
+from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, exact_rows
 from linsep.prove.regression.cone import RegressionFace, reduce
 from linsep.prove.regression.families import WITHOUT_INTERCEPT, Model, Response, build
 from linsep.prove.regression.inputs import Given, gather, with_factors
@@ -184,7 +184,7 @@ def _refuse_gaps(X: Any, names: list[str]) -> None:
                 i, j = divmod(k, len(names))
                 raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {value!r}, which is not a number")
         return
-    if stored.dtype.kind != "f" or math.isfinite(stored.sum()) or np.isfinite(stored).all():
+    if stored.dtype.kind != "f" or all_finite(stored):
         return
     if is_sparse(X):
         found = X.tocoo()

@@ -103,7 +103,7 @@ class VerdictSearch:
                 return None
             inner = Certificate(SEPARABLE, _one_class(data, y), None)
         else:
-            found = self._part(data._replace(rows=peeled.rows, y=y), left)
+            found = self._part(data._replace(rows=some_rows(data.rows, left), y=y), left)
             if found is None:
                 return None
             inner = found
