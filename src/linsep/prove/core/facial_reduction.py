@@ -318,7 +318,7 @@ class Face:
         A, shifts = c.rows(ids[order])
         c.clock.check(algebra.operations(A))
         start = algebra.column(rounded(wanted[order], _MULTIPLIER_BITS), np.array(shifts))
-        values = algebra.entries(algebra.null_vectors(A.transpose(), start))
+        values = algebra.entries(algebra.null_vectors(A.transpose(), start, c.clock))
         if any(value <= 0 for value, k in zip(values, order.tolist(), strict=True) if not free[k]):
             return None
         return ids[order], [Fraction(v) / Fraction(2) ** s for v, s in zip(values, shifts, strict=True)]
@@ -343,4 +343,4 @@ class Face:
     def _vanishing(self, start: Any) -> Any:
         A, _ = self.constraints.rows(self.ids)
         self.constraints.clock.check(algebra.operations(A))
-        return algebra.null_vectors(A, start)
+        return algebra.null_vectors(A, start, self.constraints.clock)

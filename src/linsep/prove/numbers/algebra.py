@@ -143,19 +143,28 @@ def null_basis(A: Any) -> Any:
     return basis
 
 
-def null_vectors(A: Any, start: Any) -> Any:
+def null_vectors(A: Any, start: Any, clock: Clock) -> Any:
     """Return columns that ``A`` takes to zero: positive multiples of those of ``start`` where these are free."""
-    rows, columns = pivots(A)
+    reduced, rank = nmod_mat(A, PRIME).rref()
+    columns, width = leading(reduced, rank), start.ncols()
     free = sorted(set(range(A.ncols())) - set(columns))
     if not free:
-        return fmpz_mat(start.nrows(), start.ncols())
-    if not rows:
+        return fmpz_mat(start.nrows(), width)
+    if not columns:
         return start
-    chosen = select(start, free, list(range(start.ncols())))
+    V = _reconstructed(reduced, columns, free, A.ncols(), clock)
+    if V is not None and A * V == fmpz_mat(A.nrows(), len(free)):
+        common = fmpz(1)
+        for k, j in enumerate(free):
+            common = common.lcm(V[j, k])
+        shares = [start[j, c] * (common // V[j, k]) for k, j in enumerate(free) for c in range(width)]
+        return V * fmpz_mat(len(free), width, shares)
+    rows = leading(*nmod_mat(A, PRIME).transpose().rref())
+    chosen = select(start, free, list(range(width)))
     bound, common = select(A, rows, columns).solve(-(select(A, rows, free) * chosen)).numer_denom()
     vectors = start * common
     for k, j in enumerate(columns):
-        for c in range(start.ncols()):
+        for c in range(width):
             vectors[j, c] = bound[k, c]
     return vectors
 
