@@ -75,7 +75,7 @@ def separate(
 
     The exit code is 0 if the classes are separable, and 1 if they are not or if the search ran out of time.
     """
-    from linsep.prove.verdict.separability import with_columns
+    from linsep.prove.verdict.separability import encoded, with_columns
     from linsep.prove.verdict.tied_classes import tied_classes
 
     clock, proof = Clock(deciding.time_limit), document.proof
@@ -105,7 +105,7 @@ def separate(
     rows = [] if verdict.refutation is None else named_rows(source, verdict.refutation.rows)
     meaning = verdict_meaning(verdict.kind, offset, len(verdict.classes) > 2)
     ties = None if place else tied_classes(verdict, X, y, clock)
-    rules = () if place or not verdict.classes else with_columns(verdict, X, y, source.names, clock).columns
+    rules = () if place or not verdict.classes else with_columns(verdict, encoded(X, y), source.names, clock).columns
     alone = [rule.sentence(source.options.target) for rule in rules]
     facts = {
         "command": "separate",
@@ -170,7 +170,7 @@ class _Found(NamedTuple):
 def _decided(source: Any, offset: bool, deciding: Deciding, clock: Clock, screen: Screen) -> _Found:
     """Return the verdict on a source."""
     from linsep.prove.numbers.text import default_values, exact_table
-    from linsep.prove.verdict.separability import decide_arrays, undecided
+    from linsep.prove.verdict.separability import decide_table, encoded, undecided
 
     values, started = deciding.values or default_values(source), time.perf_counter()
     try:
@@ -180,7 +180,7 @@ def _decided(source: Any, offset: bool, deciding: Deciding, clock: Clock, screen
         verdict, nothing = undecided((), source.n_features, offset, values), Picked({}, (0, source.n_features))
         return _Found(nothing, {}, verdict, 0.0, time.perf_counter() - started)
     read = time.perf_counter()
-    verdict = decide_arrays(X, y, values, offset, clock, mapped=True)
+    verdict = decide_table(encoded(X, y), values, offset, clock, mapped=True)
     return _Found(X, y, verdict, time.perf_counter() - read, read - started)
 
 

@@ -248,7 +248,7 @@ def some_rows(rows: Rows, which: Array) -> Rows:
     """Copy some rows, as ``take`` does, without holding many of them in memory."""
     n = count(rows)
     row_bytes = sum(part.nbytes for part in rows) // max(1, n)
-    if len(which) * row_bytes <= IN_MEMORY:
+    if isinstance(rows, Dense) and len(which) * row_bytes <= IN_MEMORY:
         return take(rows, which)
     if isinstance(rows, Dense):
         found = mapped_array((len(which), rows.data.shape[1]), rows.data.dtype)

@@ -82,7 +82,7 @@ class Pairs:
 def class_pairs(verdict: Verdict, X: Any, y: Any, time_limit: float | None) -> Pairs:
     """Return the verdict and the fewest errors of every pair of classes; all together take about ``time_limit``."""
     from linsep.prove.fewest.results import fewest_errors
-    from linsep.prove.verdict.separability import decide_arrays
+    from linsep.prove.verdict.separability import decide_table, encoded
 
     if isinstance(X, Source):
         from linsep.prove.numbers.text import exact_table
@@ -98,7 +98,7 @@ def class_pairs(verdict: Verdict, X: Any, y: Any, time_limit: float | None) -> P
         which = np.flatnonzero((codes == a) | (codes == b))
         some, labels = X[which], (codes[which] == b).astype(np.intp)
         share = None if time_limit is None else max(0.0, clock.left) / (len(chosen) - k)
-        kind = decide_arrays(some, labels, verdict.values, verdict.fit_intercept, Clock(share)).kind
+        kind = decide_table(encoded(some, labels), verdict.values, verdict.fit_intercept, Clock(share)).kind
         bounds = (0, 0)
         if kind != SEPARABLE:
             left = None if share is None else max(0.0, clock.left) / (len(chosen) - k)

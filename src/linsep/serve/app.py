@@ -24,7 +24,7 @@ from linsep import __version__
 from linsep.data.bodies import Limits, ParsedBody, Refused, parse
 from linsep.data.example_log import encode
 from linsep.errors import DataError
-from linsep.serve.inference import VERSION, Inference, constant, respond
+from linsep.serve.inference import VERSION, Answer, Inference, constant, respond
 from linsep.serve.service import Request as Learning
 from linsep.serve.service import Service
 
@@ -41,6 +41,9 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"), (b"cache-control", b"no-store"),
     (b"content-security-policy", _POLICY + b"img-src data:; base-uri 'none'; form-action 'none'"),
 ]  # fmt: skip
+
+
+_BRIEF = _HEADERS[:1]  # of the answers to programs, whose headers cost time
 
 
 class Access(NamedTuple):
@@ -183,12 +186,13 @@ class Application:
             self.access.check(scope, path, self.active)
             async with asyncio.timeout(_EVENTS if path == "/v1/events" else seconds):
                 response = await self._handler(scope["method"], path)(Request(scope, receive))
-                if scope["method"] != "POST":
-                    response.raw_headers += _HEADERS
+                response.raw_headers += _BRIEF if scope["method"] == "POST" else _HEADERS
                 await response(scope, receive, send)
         except Exception as error:
             if response is None:
-                await refusal(error)(scope, receive, send)
+                refused = refusal(error)
+                refused.raw_headers += _HEADERS
+                await refused(scope, receive, send)
             elif not isinstance(error, TimeoutError):  # the client did not take the answer
                 raise
         finally:
@@ -239,7 +243,7 @@ class Application:
             digest = hashlib.sha256(body).digest()[:16]
         self.learned += 1
         answer = await self.learning.put(Learning(parsed, key, digest), len(parsed))
-        return Response(answer, media_type="application/json")
+        return Answer(answer)
 
     async def predict(self, request: Request) -> Response:
         """Predict labels with the newest model in memory; rows with ids are kept."""

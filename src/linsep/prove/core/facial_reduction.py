@@ -62,7 +62,7 @@ def solve(constraints: Constraints, **asked: Any) -> Outcome:
 
 def solve_in_floats(constraints: Constraints, **asked: Any) -> Outcome | None:
     """Decide as ``solve`` does, by means of floats; None where they do not suffice."""
-    if not constraints.live.any() and not constraints.equal.any():
+    if not constraints.equal.any() and constraints.zero_rows.all():
         return nothing_strict(constraints, np.empty(0, np.intp), [])
     if not constraints.has_floats:
         return None
@@ -89,7 +89,7 @@ def sample_settles(constraints: Constraints, which: Array) -> Outcome | None:
 
 def nothing_strict(constraints: Constraints, ids: Array, multipliers: list[Fraction]) -> Outcome:
     """Return the outcome in which no inequality can be strict."""
-    return Outcome(np.zeros(len(constraints.live), dtype=bool), None, ids, multipliers)
+    return Outcome(np.zeros(constraints.n * constraints.classes, dtype=bool), None, ids, multipliers)
 
 
 class _FloatSteps:

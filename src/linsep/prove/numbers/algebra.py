@@ -153,7 +153,7 @@ def null_vectors(A: Any, start: Any, clock: Clock) -> Any:
     if not columns:
         return start
     V = _reconstructed(reduced, columns, free, A.ncols(), clock)
-    if V is not None and A * V == fmpz_mat(A.nrows(), len(free)):
+    if V is not None and fmpz_mat(A.nrows(), len(free)) == A * V:
         common = fmpz(1)
         for k, j in enumerate(free):
             common = common.lcm(V[j, k])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock
+from linsep.compiling import compiled
 from linsep.data.arrays import is_sparse
 from linsep.problem import Array
 from linsep.prove.numbers.cells import LongDecimals
@@ -156,20 +157,32 @@ def _blocks(X: Any, y: Array, counts: Array, few: int) -> Iterator[tuple[Array, 
         width = max(1, _BLOCK_CELLS // min(n, _SAMPLES[-1]))
         yield from ((np.arange(j, min(j + width, d)), X[:, j : j + width]) for j in range(0, d, width))
         return
-    lines = np.repeat(np.arange(n), np.diff(X.indptr))
     if d <= len(X.indices) + n:
         used, places = np.arange(d), X.indices
     else:  # there may be more columns than any array can count
         used, places = np.unique(X.indices, return_inverse=True)
-    stored = np.stack([np.bincount(places[y[lines] == c], minlength=len(used)) for c in range(len(counts))])
+    stored = np.zeros((len(counts), len(used)), dtype=np.int64)
+    _count_stored(places, X.indptr, y, stored)
     worth = stored.sum(axis=0) > _FULL * n
     if len(counts) == 2:
         worth |= np.minimum(stored[0] + counts[1] - stored[1], stored[1] + counts[0] - stored[0]) <= few
     wanted = np.flatnonzero(worth)
-    by_column = type(X)((X.data, places.ravel(), X.indptr), shape=(n, len(used)))[:, wanted].tocsc()
+    kept = np.flatnonzero(worth[places]) if len(wanted) else wanted
+    lines, columns = np.searchsorted(X.indptr, kept, side="right") - 1, np.searchsorted(wanted, places[kept])
     width = max(1, _BLOCK_CELLS // n)
     for k in range(0, len(wanted), width):
-        yield used[wanted[k : k + width]], by_column[:, k : k + width].toarray()
+        here = (columns >= k) & (columns < k + width)
+        block = np.zeros((n, min(width, len(wanted) - k)), dtype=X.dtype)
+        block[lines[here], columns[here] - k] = X.data[kept[here]]
+        yield used[wanted[k : k + width]], block
+
+
+@compiled()
+def _count_stored(places, indptr, y, stored):
+    """Count the values that are stored of each column in each class."""
+    for i in range(y.size):
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            stored[y[i], places[p]] += 1
 
 
 def _best(values: Array, y: Array, counts: Array) -> tuple[int, int, bool, Array, Array]:

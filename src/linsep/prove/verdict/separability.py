@@ -93,8 +93,8 @@ def separate(
     if not isinstance(X, Source):
         X, names = named_matrix(X)
         refuse_measurements(y)
-        verdict = decide_arrays(X, y, values or BINARY, offset, clock)
-        return with_columns(verdict, X, y, names, clock)
+        table = encoded(X, y)
+        return with_columns(decide_table(table, values or BINARY, offset, clock), table, names, clock)
     if y is not None:
         raise ValueError("a source has its own labels: do not pass y")
     from linsep.prove.numbers.text import default_values, exact_table  # which load pyarrow
@@ -104,17 +104,33 @@ def separate(
         rows, labels = exact_table(X, values, clock, lazily=True)
     except OutOfTime:
         return undecided((), X.n_features, offset, values)
-    verdict = decide_arrays(rows, labels, values, offset, clock, mapped=True).in_source(X.dropped)
-    return with_columns(verdict, rows, labels, X.names, clock)
+    table = encoded(rows, labels)
+    verdict = decide_table(table, values, offset, clock, mapped=True).in_source(X.dropped)
+    return with_columns(verdict, table, X.names, clock)
 
 
-def with_columns(verdict: Verdict, X: Any, y: Any, names: list[Any] | None, clock: Clock) -> Verdict:
-    """Return a verdict with the columns of which one alone tells the classes apart, but for few rows."""
+class EncodedTable(NamedTuple):
+    """Rows that have been looked at, and labels as numbers of classes."""
+
+    X: Any
+    classes: tuple[Any, ...]
+    codes: Array
+
+
+def encoded(X: Any, y: Any) -> EncodedTable:
+    """Return rows as an array, CSR matrix or LongDecimals, with the classes of their labels."""
     if not isinstance(X, LongDecimals):
         X = unrounded(X)
         X = X if is_exact(X) else as_matrix(X)
-    _, codes = at_least_two_classes(class_labels(y))
-    return replace(verdict, columns=telling_columns(X, codes, verdict.classes, names, clock))
+    y = class_labels(y)
+    check_same_length(X, y)
+    classes, codes = at_least_two_classes(y)
+    return EncodedTable(X, tuple(classes.tolist()), codes.astype(np.intp, copy=False))
+
+
+def with_columns(verdict: Verdict, table: EncodedTable, names: list[Any] | None, clock: Clock) -> Verdict:
+    """Return a verdict with the columns of which one alone tells the classes apart, but for few rows."""
+    return replace(verdict, columns=telling_columns(table.X, table.codes, table.classes, names, clock))
 
 
 def undecided(classes: tuple[Any, ...], n_features: int, offset: bool, values: Values) -> Verdict:
@@ -122,20 +138,15 @@ def undecided(classes: tuple[Any, ...], n_features: int, offset: bool, values: V
     return Verdict(UNKNOWN, None, None, classes, n_features, offset, (-math.inf, math.inf), values)
 
 
-def decide_arrays(X: Any, y: Any, values: Values, offset: bool, clock: Clock, *, mapped: bool = False) -> Verdict:
-    """Return the verdict on arrays; of large ones that are ``mapped``, most rows are only looked at in passing."""
+def decide_table(table: EncodedTable, values: Values, offset: bool, clock: Clock, *, mapped: bool = False) -> Verdict:
+    """Return the verdict on rows; of many that are ``mapped``, most are only looked at in passing."""
+    X, classes, codes = table
     if isinstance(X, LongDecimals):
-        found = _near(X, y, values, offset, clock)
+        found = _near(table, values, offset, clock)
         if found is not None:
             return found
-        X = X.whole()
-    X = unrounded(X)
-    X = X if is_exact(X) else as_matrix(X)
-    y = class_labels(y)
-    check_same_length(X, y)
-    classes, codes = at_least_two_classes(y)
-    codes = codes.astype(np.intp, copy=False)
-    asked = _Asked(tuple(classes.tolist()), values, offset, clock)
+        X = encoded(X.whole(), codes).X
+    asked = _Asked(classes, values, offset, clock)
     stored = X.data if is_sparse(X) else X
     large = stored.dtype != object and stored.nbytes > IN_MEMORY
     if large and (mapped or asked.decimal(X)):
@@ -143,13 +154,13 @@ def decide_arrays(X: Any, y: Any, values: Values, offset: bool, clock: Clock, *,
     return asked.decide(X, codes)
 
 
-def _near(X: LongDecimals, y: Any, values: Values, offset: bool, clock: Clock) -> Verdict | None:
+def _near(table: EncodedTable, values: Values, offset: bool, clock: Clock) -> Verdict | None:
     """Return the verdict on the nearest doubles if it is one on the decimals, None if only all digits tell."""
-    verdict = decide_arrays(X.near, y, BINARY, offset, clock, mapped=True)
+    near = EncodedTable(encoded(table.X.near, table.codes).X, table.classes, table.codes)
+    verdict = decide_table(near, BINARY, offset, clock, mapped=True)
     if verdict.kind == UNKNOWN:
         return replace(verdict, values=values, bracket=(-math.inf, math.inf))
-    _, codes = at_least_two_classes(class_labels(y))
-    return rationals.carried_over(replace(verdict, values=values), ExactRows(X, values), codes.astype(np.intp))
+    return rationals.carried_over(replace(verdict, values=values), ExactRows(table.X, values), table.codes)
 
 
 class _Asked(NamedTuple):

@@ -12,7 +12,7 @@ from linsep.prove.check.exact_signs import sides, signs
 from linsep.prove.claims import QUASI, UNKNOWN, Verdict
 from linsep.prove.numbers.cells import cells, whole_table
 from linsep.prove.numbers.tables import table_of
-from linsep.prove.verdict.separability import decide_arrays
+from linsep.prove.verdict.separability import decide_table, encoded
 
 
 class Ties(NamedTuple):
@@ -71,6 +71,7 @@ def tied_classes(verdict: Verdict, X: Any, y: Any, clock: Clock) -> Ties | None:
     pairs = []
     for i, j in np.argwhere(np.triu(tie)).tolist():
         some = np.flatnonzero((found.codes == i) | (found.codes == j))
-        alone = decide_arrays(found.X[some], found.codes[some], verdict.values, verdict.fit_intercept, clock)
+        part = encoded(found.X[some], found.codes[some])
+        alone = decide_table(part, verdict.values, verdict.fit_intercept, clock)
         pairs.append((verdict.classes[i], verdict.classes[j], alone.kind))
     return Ties(int(rows.sum()), [verdict.classes[c] for c in range(classes) if not tie[c].any()], pairs)
