@@ -8,11 +8,14 @@ import json
 import os
 import secrets
 import tempfile
+import threading
 import time
 import traceback
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import lru_cache
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import lru_cache, partial
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -33,6 +36,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 _SMALL = 1 << 15  # bytes of a body that is parsed at once, rather than in another thread
 _PACE, _HEARTBEAT = 0.5, 15.0  # seconds between two events, and between two signs of life
 _EVENTS = 3600.0  # seconds after which a listener has to ask again, as browsers do by themselves
+_BULK = 200  # examples of a group that is learned where it steps back before predictions
 _GROUP, _LINGER = 50_000, 0.001  # examples of one commit, and seconds to wait for more of them
 _LISTENERS = 100  # that may wait for events
 _OPEN = ("/", "/openapi.json", "/v2/health/live", "/v2/health/ready")  # no token is asked for
@@ -96,11 +100,17 @@ def refusal(error: Exception) -> Response:
     return respond({"error": error.what, "at": error.where or None}, status, headers)
 
 
+def _step_back() -> None:
+    """Let this thread have what others leave of the processors: large batches must not make predictions wait."""
+    with suppress(AttributeError, OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+
+
 class Queue:
     """Collects what waits, and has it done together by one call in another thread at a time."""
 
-    def __init__(self, work: Callable[[list[Any], bool], list[Any]], most: int) -> None:
-        self.work, self.most = work, most
+    def __init__(self, work: Callable[[list[Any], bool], list[Any]], most: int, bulk: ThreadPoolExecutor) -> None:
+        self.work, self.most, self.bulk = work, most, bulk
         self.waiting = self.refused = self.groups = 0
         self.lock = asyncio.Lock()  # held while the work is done
         self.closed = False
@@ -129,13 +139,15 @@ class Queue:
                 seen = len(self._items)
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
-            some, taken = [self._items.popleft()], 0
+            some = [self._items.popleft()]
+            taken = some[0][1]
             while self._items and taken + self._items[0][1] <= _GROUP:
                 some.append(self._items.popleft())
                 taken += some[-1][1]
+            pool, items = self.bulk if taken > _BULK else None, [each[0] for each in some]
             async with self.lock:
                 try:
-                    found = await loop.run_in_executor(None, self.work, [each[0] for each in some], bool(self._items))
+                    found = await loop.run_in_executor(pool, self.work, items, bool(self._items))
                 except Exception as error:
                     traceback.print_exception(error)
                     found = [error] * len(some)
@@ -162,7 +174,8 @@ class Application:
         self.service, self.name, self.access = service, name, access or Access()
         self.listeners = self.active = self.learned = self.predicted = 0
         self.started, self.closing = time.time(), False
-        self.learning, self.keeping = Queue(self._learn, waiting), Queue(service.keep, 100_000)
+        self.bulk = ThreadPoolExecutor(2, "bulk", initializer=_step_back)
+        self.learning, self.keeping = Queue(self._learn, waiting, self.bulk), Queue(service.keep, 100_000, self.bulk)
         self.inference = infer = Inference(service, name)
         self.get: dict[str, Handler] = {
             "/v1/stats": self.stats, "/v1/mistakes": self.mistakes, "/v1/model": self.model, "/v1/events": self.events,
@@ -220,6 +233,7 @@ class Application:
         self.closing = True
         await self.learning.close()
         await self.keeping.close()
+        self.bulk.shutdown()
 
     async def read(self, request: Request, labeled: bool) -> tuple[ParsedBody, bytes]:
         """Return the examples of a request, and its body."""
@@ -231,7 +245,8 @@ class Application:
         given = (body, kind.strip().lower(), options, self.service.limits, self.service.columns)
         if len(body) <= _SMALL:
             return parse(*given, labeled=labeled), body
-        return await asyncio.to_thread(parse, *given, labeled=labeled), body
+        parsed = partial(parse, *given, labeled=labeled)
+        return await asyncio.get_running_loop().run_in_executor(self.bulk, parsed), body
 
     async def learn(self, request: Request) -> Response:
         """Learn from examples; answer when they are durable."""
