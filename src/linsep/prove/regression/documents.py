@@ -26,7 +26,7 @@ from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.numbers.given import exact_rows, number_written
 from linsep.prove.regression import fast_check as check_regression
-from linsep.prove.regression.families import is_share, labels
+from linsep.prove.regression.families import is_share
 from linsep.prove.regression.inputs import ORDERED, Given
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ def _claimed(result: Any) -> dict[str, Any]:
     """Return what a document says before its evidence."""
     given = result._given
     roles, _ = response_of(given)
-    classes = [_label(label) for label in labels(given.y, given.order)[1]] if roles[0] == "label" else []
+    classes = [_label(label) for label in given.labels[1]] if roles[0] == "label" else []
     spelled = [label_text(label) for label in classes]
     if len(set(spelled)) < len(spelled):
         raise ValueError("two labels are spelled the same: a proof cannot tell them apart")

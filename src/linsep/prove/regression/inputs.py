@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,11 @@ class Given:
     weights: Array | None = None
     order: tuple[Any, ...] | None = None  # of the labels; None if they are numbers, or sorting tells it
     formula: Any = None  # makes the columns of another frame, as formulaic's model specification
+
+    @cached_property
+    def labels(self) -> tuple[Array, tuple[Any, ...]]:
+        """The class number of every label, and the labels in their order."""
+        return labels(self.y, self.order)
 
 
 def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:

@@ -15,7 +15,7 @@ from linsep.prove.numbers.algebra import one_column as column
 from linsep.prove.regression.cone import RegressionFace, whole
 from linsep.prove.regression.contrasts import contrast
 from linsep.prove.regression.documents import certificate, check_claims, document, response_of
-from linsep.prove.regression.families import Model, labels
+from linsep.prove.regression.families import Model
 from linsep.prove.regression.inputs import ORDERED, Given, gather, with_factors
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses
 from linsep.prove.regression.words import MEANING, summary
@@ -341,7 +341,7 @@ class Separation:
         """Numbers of the categories of an ordinal model that have no row that counts."""
         if self.family != "ordinal":
             return []
-        codes, classes = labels(self._given.y, self._given.order)
+        codes, classes = self._given.labels
         return sorted(set(range(len(classes))) - set(codes[self._given.which].tolist()))
 
     @cached_property

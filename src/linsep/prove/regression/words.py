@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linsep.data.arrays import is_sparse
-from linsep.prove.regression.families import INTERCEPT, labels
+from linsep.prove.regression.families import INTERCEPT
 from linsep.prove.verdict.one_column import ColumnRule, telling_columns
 from linsep.wording import digits
 
@@ -86,7 +86,7 @@ def _telling(result: Any) -> tuple[ColumnRule, ...]:
     y = np.asarray(given.y)
     if given.family != "binomial" or y.ndim != 1:
         return ()
-    codes, classes = labels(given.y, given.order)
+    codes, classes = given.labels
     which = given.which
     X = given.X[which]
     rules = telling_columns(X, codes[which], tuple(classes), given.names)
@@ -126,7 +126,7 @@ def _is_ordinary(result: Any, left: Any) -> bool:
         return len(np.unique(before)) == len(np.unique(left.strata))
     if left.choices is None or len(left.rows) == 0:
         return True
-    codes = labels(given.y, given.order)[0][left.rows]
+    codes = given.labels[0][left.rows]
     if given.family == "multinomial":
         return bool(left.choices[:, np.unique(codes)].all())
     ends = np.column_stack((codes == codes.min(), codes == codes.max()))
