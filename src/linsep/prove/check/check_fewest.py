@@ -54,12 +54,8 @@ def lower_holds(proof: Any, lower: int, data: Data, weights: Array, right: tuple
     With ``right``: every plane that has these rows right.
     """
     try:
-        tables = _Tables(proof, data, weights)
-        K = frozenset(tables.group(i) for i in right)
-        return tables.cancel() and all(
-            tables.leaf(leaf, right_here, wrong, lower) for leaf, right_here, wrong in tables.leaves(proof.tree, K)
-        )
-    except (_Malformed, IndexError, TypeError, ValueError):
+        return _Tables(proof, data, weights).hold(lower, right)
+    except (_Malformed, IndexError, KeyError, TypeError, ValueError, AttributeError):
         return False
 
 
@@ -72,7 +68,9 @@ class _Tables:
 
     def __init__(self, proof: Any, data: Data, weights: Array) -> None:
         self.proof, self.data, self.weights = proof, data, weights
-        used = {i for each in proof.refutations for i in each.rows} | set(_split_rows(proof.tree))
+        used = {i for each in proof.refutations for i in each.rows} | {
+            node["row"] for node in proof.tree if "row" in node
+        }
         if used and not (min(used) >= 0 and max(used) < len(data.y)):
             raise _Malformed
         which = np.array(sorted(used), dtype=np.intp)
@@ -129,9 +127,21 @@ class _Tables:
             return each.rivals
         return (1 - self.data.y[list(each.rows)]).tolist()
 
-    def cancel(self) -> bool:
-        """Return whether every refutation cancels."""
-        return all(self._cancels(each) for each in self.proof.refutations)
+    def hold(self, lower: int, right: tuple[int, ...]) -> bool:
+        """Return whether every refutation cancels, and no case of the tree, rows held ``right``, costs less."""
+        if not all(self._cancels(each) for each in self.proof.refutations):
+            return False
+        stack = [(frozenset(self.group(i) for i in right), frozenset[int]())]
+        for node in self.proof.tree:
+            K, R = stack.pop()
+            if "row" in node:
+                g = self.group(node["row"])
+                if g in K or g in R:
+                    return False
+                stack += [(K, R | {g}), (K | {g}, R)]  # the last one comes first
+            elif not self.leaf(node, K, R, lower):
+                return False
+        return not stack
 
     def _cancels(self, each: Any) -> bool:
         """Return whether the sum of a refutation is zero in the weights of every class but 0, whose may be zero."""
@@ -144,31 +154,16 @@ class _Tables:
                     sums[c, j] = sums.get((c, j), 0) + times * cell
         return not any(sums.values())
 
-    def leaves(self, tree: Any, K: frozenset[int]) -> Any:
-        """Yield every leaf with the groups held right and wrong on the way to it."""
-        stack = [(tree, K, frozenset[int]())]
-        while stack:
-            here, right, wrong = stack.pop()
-            if isinstance(here, list) and here and type(here[0]) is int:
-                if len(here) != 3:
-                    raise _Malformed
-                g = self.group(here[0])
-                if g in right or g in wrong:
-                    raise _Malformed
-                stack += [(here[1], right | {g}, wrong), (here[2], right, wrong | {g})]
-            else:
-                yield here, right, wrong
-
-    def leaf(self, leaf: Any, K: frozenset[int], R: frozenset[int], lower: int) -> bool:
+    def leaf(self, node: Any, K: frozenset[int], R: frozenset[int], lower: int) -> bool:
         """Return whether no case is left in a leaf, or its packing reaches the bound."""
-        if type(leaf) is int:
-            P, N = self._side(leaf)
+        if "dead" in node:
+            P, N = self._side(node["dead"])
             return N <= R and P <= K
         bits = self.proof.bits
         used = [pair for pair in self.proof.common if self._usable(pair[0], K, R)]
         load: dict[int, int] = {}
         total = sum(self.capacity[g] for g in R) << bits
-        for k, units in [*used, *leaf]:
+        for k, units in [*used, *node["packing"]]:
             if not self._usable(k, K, R) or type(units) is not int or units < 0:
                 return False
             total += units
@@ -225,14 +220,3 @@ def _heights(data: Data, probe: Array) -> Array:
         lines = np.repeat(np.arange(len(data.y)), lengths)
         heights = np.bincount(lines, data.rows.data * probe[data.rows.indices], len(data.y))
     return np.nan_to_num(heights)
-
-
-def _split_rows(tree: Any) -> list[int]:
-    """Return the rows that a tree splits on."""
-    found, stack = [], [tree]
-    while stack:
-        here = stack.pop()
-        if isinstance(here, list) and here and type(here[0]) is int:
-            found.append(here[0])
-            stack += here[1:]
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -21,7 +22,8 @@ from linsep.problem import Array, Dense, Values, take
 from linsep.prove.check import check_fewest
 from linsep.prove.checking import check_errors_claim
 from linsep.prove.claims import Data, Separator
-from linsep.prove.fewest.certificates import Proof, Unproved, Writer, fewest_size
+from linsep.prove.documents import claim_of
+from linsep.prove.fewest.certificates import NOTHING, Proof, Unproved, write_proof
 from linsep.prove.fewest.items import make_items
 from linsep.prove.fewest.search import CLOSING, Budget, Search, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
@@ -359,7 +361,7 @@ def _one_class_right(data: Data, classes: tuple[Any, ...], weights: Array | None
     if data.classes == 2:
         plane = Separator(np.zeros(data.n_features), float(b[1] - b[0]))
     return Fewest(
-        0, int(each[wrong].sum()), wrong, np.full(len(wrong), float(data.offset)), plane, Proof((), (), []),
+        0, int(each[wrong].sum()), wrong, np.full(len(wrong), float(data.offset)), plane, NOTHING,
         classes, data.n_features, data.offset, weights,
     )  # fmt: skip
 
@@ -393,33 +395,38 @@ def _proved(search: Search) -> tuple[Proof, int]:
     while True:
         lower = search.lower
         try:
-            return Writer(search, lower).proof(), lower
+            return write_proof(search, lower), lower
         except Unproved as error:
             search.reopen(error.node, error.node.spent)
             search.run()
             if search.lower >= lower and lower > 0:
                 continue
             if search.lower == 0 and not search.root.packing:
-                return Writer(search, 0).proof(), 0
+                return write_proof(search, 0), 0
 
 
 def _capped(found: Fewest, search: Search, lower: int, most: float) -> Fewest:
     """Return the result with the largest lower bound whose proof is short enough."""
-    if fewest_size(found) <= most * 1e6:
+    if _size(found) <= most * 1e6:
         return found
     best: Fewest | None = None
     low, high = 0, lower
     while low < high:
         middle = (low + high) // 2
-        shorter = replace(found, lower=search.items.base + middle, certificate=Writer(search, middle).proof())
-        if fewest_size(shorter) <= most * 1e6:
+        shorter = replace(found, lower=search.items.base + middle, certificate=write_proof(search, middle))
+        if _size(shorter) <= most * 1e6:
             best, low = shorter, middle + 1
         else:
             high = middle
     if best is None:
-        best = replace(found, lower=0, certificate=Proof((), (), []))
+        best = replace(found, lower=0, certificate=NOTHING)
     note = f"linsep found a lower bound of {found.lower}, but its proof takes more than {most:g} MB"
     return replace(best, note=note)
+
+
+def _size(fewest: Fewest) -> int:
+    """Return how many bytes the certificate takes as a document, about."""
+    return len(json.dumps(claim_of(fewest), separators=(",", ":")))
 
 
 def _depths(data: Data, rows: Array, plane: Separator) -> Array:

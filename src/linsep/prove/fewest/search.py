@@ -21,8 +21,8 @@ from linsep.problem import Array, Floats, take
 from linsep.prove.check.exact_signs import sides, signs
 from linsep.prove.claims import Data, Separator, Verdict
 from linsep.prove.fewest import line_search
+from linsep.prove.fewest.certificates import Pool
 from linsep.prove.fewest.items import Items
-from linsep.prove.fewest.refutations import Pool
 from linsep.prove.verdict.decide import decide
 
 EPS = 1e-4  # how far a packing must be above the bound it proves: dyadic weights lose less
