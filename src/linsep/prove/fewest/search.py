@@ -200,23 +200,8 @@ class Search:
         if not np.abs(w).max(initial=0.0) > 0:
             w = self.rng.normal(size=len(w))
         steps = 1 + min(_STEPS, int(_WORK / (self.items.Z.size + 1)))
-        self._walk_on_samples(w)
         self.walk(w, steps, 0)
         self.root.w = self.w.copy() if self.w.any() else w
-
-    def _walk_on_samples(self, w: Floats) -> None:
-        """Improve a plane on samples of very many items, each eight times as large as the one before."""
-        items = self.items
-        n, width = len(items.cost), items.V * items.Z.shape[1]
-        size = int(_WORK / (_STEPS * width))
-        while size < n // 8:
-            chosen = np.sort(self.rng.choice(n, size, replace=False))
-            Z = items.Z.reshape(n, items.V, -1)[chosen].reshape(size * items.V, -1)
-            line_search.improve(Z, items.cost[chosen], items.V, w, int(_WORK / Z.size), size)
-            self.adopt(w)
-            self._report()
-            self.clock.check()
-            size *= 8
 
     def walk(self, w: Floats, steps: int, seed: int) -> None:
         """Improve a plane by line searches, a few at a time, and adopt it if it is the best."""
