@@ -160,8 +160,7 @@ class Bounding:
         self._enlist(node.cuts[self.pool.usable(self.state)[node.cuts]])
         if node is search.root and not self.active:
             self._first_refutations()
-        line_search.scores(self.A, node.w, scores := np.empty(len(self.A)))
-        wrong: Array = np.asarray((scores.reshape(-1, self.V) <= 0).any(axis=1))
+        wrong: Array = np.asarray((self._scores().reshape(-1, self.V) <= 0).any(axis=1))
         self.cover.favor(wrong)  # a refutation of a tight packing has one wrong row
         before, effort = 0.0, 0.0
         while True:
@@ -203,7 +202,6 @@ class Bounding:
     def _walk(self) -> None:
         """Look for a good plane that has the decided items as they are held."""
         search, node = self.search, self.node
-        scores = np.empty(len(self.A))
         if self.V == 1 and node is not search.root:
             w = node.w.copy()
             steps = 1 + min(_NODE_STEPS, int(_NODE_WORK / (self.A.size + 1)))
@@ -212,10 +210,19 @@ class Bounding:
             if search.float_cost(w) < search.upper:
                 search.adopt(w)
         if node is search.root:  # a first guess at the prices: rows near the plane are scarce
-            line_search.scores(self.A, node.w, scores)
-            typical = float(np.median(scores[scores > 0])) if (scores > 0).any() else 1.0
+            scores, typical = self._scores(), self._typical()
             guess = np.where(scores > 0, 0.3 / (1.0 + 8.0 * np.abs(scores) / typical), 0.7)
             self.prices = guess.reshape(-1, self.V).max(axis=1)
+
+    def _scores(self) -> Floats:
+        """Return ``z·w`` of every inequality under the node's plane."""
+        found: Floats = line_search.scored(self.A, self.node.w)
+        return found
+
+    def _typical(self) -> float:
+        """Return the median score of the inequalities that are right."""
+        right = (scores := self._scores())[scores > 0]
+        return float(np.median(right)) if len(right) else 1.0
 
     def _costs(self) -> Array:
         """Return costs that put decided items above all."""
@@ -280,9 +287,7 @@ class Bounding:
         prices += _NOISE * rng.random(len(prices))
         prices[self.barred] = np.inf
         own = np.repeat(y, self.V)
-        scores = np.empty(len(self.A))
-        line_search.scores(self.A, self.node.w, scores)
-        wrong = scores <= 0
+        wrong = self._scores() <= 0
         through = np.flatnonzero(wrong & ~self.barred & ((own < 1 - _SHORT) | (self.held != 0)))
         if len(through) > _MOST:
             through = np.sort(rng.choice(through, _MOST, replace=False))
@@ -343,13 +348,11 @@ class Bounding:
         size, other = float(np.abs(node.w).max()), float(np.abs(pi).max())
         if not (size > 0 and other > 0):
             return False
-        cost, scores = self._costs(), np.empty(len(self.A))
-        line_search.scores(self.A, node.w, scores)
-        now_at = line_search.wrong_cost(scores, cost, self.V)
+        cost = self._costs()
+        now_at = line_search.wrong_cost(self._scores(), cost, self.V)
         for share in (1e-1, 1e-3, 1e-5):
             w = share * node.w / size - pi / other
-            line_search.scores(self.A, w, scores)
-            if line_search.wrong_cost(scores, cost, self.V) < now_at:
+            if line_search.wrong_cost(line_search.scored(self.A, w), cost, self.V) < now_at:
                 node.w = w
                 if search.float_cost(w) < search.upper:
                     search.adopt(w)
@@ -391,13 +394,10 @@ class Bounding:
 
         Rows near the plane are scarce: they have a high price, and wrong rows near it, which need them, come first.
         """
-        scores = np.empty(len(self.A))
-        line_search.scores(self.A, self.node.w, scores)
+        scores = self._scores()
         through = np.flatnonzero(scores <= 0)
         through = through[np.argsort(-scores[through], kind="stable")]
-        right = scores[scores > 0]
-        typical = float(np.median(right)) if len(right) else 1.0
-        prices = np.where(scores > 0, 1.0 / (0.05 + np.maximum(scores, 0.0) / typical), np.inf)
+        prices = np.where(scores > 0, 1.0 / (0.05 + np.maximum(scores, 0.0) / self._typical()), np.inf)
         left, D, n = self.items.cost.copy(), self.A.shape[1], len(self.A)
         for j in through.tolist():
             self.search.clock.check()

@@ -12,24 +12,23 @@ import numpy as np
 
 from linsep.clock import OPERATION, Clock, UntilStopped
 from linsep.data.arrays import as_scipy, refuse_not_finite, to_rows
-from linsep.data.labels import at_least_two_classes, check_same_length, class_labels, refuse_measurements
-from linsep.data.matrices import as_matrix
+from linsep.data.labels import refuse_measurements
 from linsep.data.parallel import quiet_algebra
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError
-from linsep.problem import Array, Dense, Values, take
+from linsep.problem import Array, Values, take
 from linsep.prove.check import check_fewest
 from linsep.prove.checking import check_errors_claim
 from linsep.prove.claims import Data, Separator
 from linsep.prove.documents import claim_of
 from linsep.prove.fewest.certificates import NOTHING, Proof, Unproved, write_proof
 from linsep.prove.fewest.items import make_items
-from linsep.prove.fewest.search import CLOSING, Budget, Search, wrong_rows
+from linsep.prove.fewest.search import CLOSING, Budget, Search, one_class_plane, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.cells import Cells, LongDecimals, cells, nearest_doubles
-from linsep.prove.numbers.given import BINARY, DECIMAL, is_exact, unrounded
-from linsep.prove.numbers.tables import table_from, table_of
+from linsep.prove.numbers.given import BINARY, DECIMAL
+from linsep.prove.numbers.tables import rows_and_classes, table_from, table_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,11 +249,7 @@ def fewest_errors(
     if isinstance(X, LongDecimals):
         _in_64_bits(X[:64], values, bool(fit_intercept))  # before all digits are read
         X = X.whole()
-    X = unrounded(X)
-    X = X if is_exact(X) else as_matrix(X)
-    y = class_labels(y)
-    check_same_length(X, y)
-    classes, codes = at_least_two_classes(y)
+    X, classes, codes = rows_and_classes(X, y)
     weights = None if sample_weight is None else whole_weights(sample_weight, len(codes))
     names = tuple(classes.tolist())
     ready = None
@@ -267,10 +262,7 @@ def fewest_errors(
     except FloatingPointError:
         refuse_not_finite(X, np.zeros(0))
     if ready is None:
-        data = Data(
-            Dense(np.zeros((len(codes), 1))), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept)
-        )
-        found = _one_class_right(data, names, weights)
+        found = _one_class_right(codes, names, X.shape[1], bool(fit_intercept), weights)
         return replace(found, rows=dropped.in_source(found.rows), dropped=dropped, values=values)
     data, inside = ready
     found = replace(found, rows=dropped.in_source(found.rows), dropped=dropped)
@@ -332,7 +324,7 @@ def _solve(
     with UntilStopped(clock):
         items = make_items(data, each, clock)
     if items is None:
-        return _one_class_right(data, classes, weights)
+        return _one_class_right(data.y, classes, data.n_features, data.offset, weights)
     search = Search(items, clock)
     search.run()
     proof, lower = _proved(search)
@@ -350,20 +342,17 @@ def _solve(
     return found
 
 
-def _one_class_right(data: Data, classes: tuple[Any, ...], weights: Array | None) -> Fewest:
+def _one_class_right(
+    codes: Array, classes: tuple[Any, ...], n_features: int, offset: bool, weights: Array | None
+) -> Fewest:
     """Return what is known of any rows: a plane with an offset has all rows of the heaviest class right."""
-    each = _weights(weights, len(data.y))
-    heaviest = int(np.bincount(data.y, weights=each, minlength=data.classes).argmax()) if data.offset else -1
-    wrong = np.flatnonzero((each > 0) & (data.y != heaviest))
-    b = np.zeros(data.classes)
-    b[heaviest] = float(data.offset)
-    plane = Separator(np.zeros((data.classes, data.n_features)), b)
-    if data.classes == 2:
-        plane = Separator(np.zeros(data.n_features), float(b[1] - b[0]))
-    return Fewest(
-        0, int(each[wrong].sum()), wrong, np.full(len(wrong), float(data.offset)), plane, NOTHING,
-        classes, data.n_features, data.offset, weights,
-    )  # fmt: skip
+    each = _weights(weights, len(codes))
+    heaviest = int(np.bincount(codes, weights=each, minlength=len(classes)).argmax())
+    wrong = np.flatnonzero((each > 0) & ((codes != heaviest) | (not offset)))
+    plane = one_class_plane(heaviest, len(classes), n_features, offset)
+    depths = np.full(len(wrong), float(offset))
+    upper = int(each[wrong].sum())
+    return Fewest(0, upper, wrong, depths, plane, NOTHING, classes, n_features, offset, weights)
 
 
 def _beside_contradictions(data: Data, weights: Array, plane: Separator, cost: int) -> tuple[Separator, Array]:

@@ -188,7 +188,9 @@ class Search:
 
     def _begin(self) -> None:
         """Find a first plane: one class right, an exact verdict, then line searches from least squares."""
-        self._trivial()
+        data = self.items.data
+        for c in range(data.classes):
+            self.offer(one_class_plane(c, data.classes, data.n_features, data.offset))
         self._report()
         if self.upper == 0:
             return
@@ -274,23 +276,12 @@ class Search:
 
     def right(self, w: Floats) -> Array:
         """Return which items are right, as floats see them."""
-        s = np.empty(len(self.items.Z))
-        line_search.scores(self.items.Z, w, s)
-        return np.asarray((s.reshape(-1, self.items.V) > 0).all(axis=1))
+        scores = line_search.scored(self.items.Z, w)
+        return np.asarray((scores.reshape(-1, self.items.V) > 0).all(axis=1))
 
     def float_cost(self, w: Floats) -> int:
         """Return the cost of the wrong items, as floats see them."""
         return int(self.items.cost[~self.right(w)].sum())
-
-    def _trivial(self) -> None:
-        """Begin with planes that have one class right, where planes have offsets, or none."""
-        data = self.items.data
-        for c in range(data.classes):
-            chosen = (np.arange(data.classes) == c) * float(data.offset)
-            plane = Separator(np.zeros((data.classes, data.n_features)), chosen)
-            if data.classes == 2:
-                plane = Separator(np.zeros(data.n_features), float(chosen[1] - chosen[0]))
-            self.offer(plane)
 
     def decide(self, which: Array) -> Verdict | None:
         """Return the exact verdict on some items alone; None if one class is left, which planes with offset have right.
@@ -307,6 +298,14 @@ class Search:
         verdict = decide(part, tuple(range(data.classes)), clock)
         self.clock.check()
         return verdict
+
+
+def one_class_plane(c: int, classes: int, n_features: int, offset: bool) -> Separator:
+    """Return the plane that has all rows of a class right, where planes have offsets; else zeros."""
+    b = np.where(np.arange(classes) == c, float(offset), 0.0)
+    if classes == 2:
+        return Separator(np.zeros(n_features), float(b[1] - b[0]))
+    return Separator(np.zeros((classes, n_features)), b)
 
 
 def wrong_rows(data: Data, rows: Array, plane: Separator) -> Array:

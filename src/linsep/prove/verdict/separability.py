@@ -13,7 +13,7 @@ from flint import fmpz_mat
 from linsep.clock import Clock, OutOfTime
 from linsep.data.arrays import is_sparse, refuse_not_finite, to_rows, to_scipy
 from linsep.data.cache import IN_MEMORY
-from linsep.data.labels import at_least_two_classes, check_same_length, class_labels, refuse_measurements
+from linsep.data.labels import at_least_two_classes, class_labels, refuse_measurements
 from linsep.data.matrices import as_matrix, named_matrix
 from linsep.data.parallel import quiet_algebra
 from linsep.data.source import Source
@@ -24,7 +24,7 @@ from linsep.prove.check.integers import over_common
 from linsep.prove.claims import UNKNOWN, Data, Separator, Verdict
 from linsep.prove.numbers.cells import ExactRows, LongDecimals, cells
 from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, is_exact, unrounded
-from linsep.prove.numbers.tables import table_of
+from linsep.prove.numbers.tables import rows_and_classes, table_of
 from linsep.prove.verdict import rationals
 from linsep.prove.verdict.decide import decide
 from linsep.prove.verdict.one_column import telling_columns
@@ -129,12 +129,7 @@ def decide_arrays(X: Any, y: Any, values: Values, offset: bool, clock: Clock, *,
         if found is not None:
             return found
         X = X.whole()
-    X = unrounded(X)
-    X = X if is_exact(X) else as_matrix(X)
-    y = class_labels(y)
-    check_same_length(X, y)
-    classes, codes = at_least_two_classes(y)
-    codes = codes.astype(np.intp, copy=False)
+    X, classes, codes = rows_and_classes(X, y)
     asked = _Asked(tuple(classes.tolist()), values, offset, clock)
     stored = X.data if is_sparse(X) else X
     large = stored.dtype != object and stored.nbytes > IN_MEMORY
