@@ -223,8 +223,8 @@ def _fast(verdict: Verdict, found: LabeledTable) -> CheckResult:
         )
     if verdict.refutation is not None:
         some = len(np.unique(verdict.refutation.rows))
-        told = "rows with positive multipliers add up to zero: no plane has them all strictly on their sides"
-        lines.append(f"{some} {told}")
+        what = "rows with positive multipliers add up to zero: no plane has them all strictly on their sides"
+        lines.append(f"{some} {what}")
     if verdict.kind == OVERLAP:
         lines.append("they span all rows: a plane with no row on the wrong side has all rows on it")
     return CheckResult(True, "", tuple(lines))
@@ -283,10 +283,10 @@ def shortened(verdict: Any, found: LabeledTable) -> Any:
         return verdict
     if not isinstance(verdict, Verdict):
         return _shortened_errors(verdict, found, stored)
-    return shorter(verdict, found.codes, partial(_heights, stored), lambda other: _fast(other, found).holds)
+    return shorter(verdict, found.codes, partial(_scores, stored), lambda other: _fast(other, found).holds)
 
 
-def _heights(stored: Rows, w: Floats) -> Floats:
+def _scores(stored: Rows, w: Floats) -> Floats:
     """Return w·x of every row, as far as floats tell."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(as_scipy(stored, len(w)) @ w, dtype=np.float64)
@@ -309,7 +309,7 @@ def _shortened_errors(fewest: Any, found: LabeledTable, stored: Rows) -> Any:
         return check_fewest.upper_holds(inside.inside(other.separator), fewest.rows, fewest.upper, data, weights)
 
     of_others = Verdict(SEPARABLE, fewest.plane, None, fewest.classes, fewest.n_features, fewest.fit_intercept)
-    short = shorter(of_others, found.codes[right], lambda w: _heights(stored, w)[right], same)
+    short = shorter(of_others, found.codes[right], lambda w: _scores(stored, w)[right], same)
     return replace(fewest, plane=short.separator)
 
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from linsep.problem import Array, Dense, Rows, Sparse
+from linsep.problem import Array, Dense, Rows
 from linsep.prove.check.exact_signs import difference, exact_rows, signs
 from linsep.prove.check.fast_check import plane_fits
 from linsep.prove.claims import Data, Separator
 
 HEAVIEST = 2**53  # all weights together are less
+_BLOCK = 4096  # rows that are looked at together
 Claim = Any  # a Fewest: lower, upper, rows, plane, weights, certificate
 
 
@@ -88,21 +89,21 @@ class _Tables:
 
     def _find_groups(self, used: Array) -> None:
         """Find all rows equal to those in use, and what they weigh together."""
-        data = _without_zeros(self.data)
-        self.groups, self.capacity = np.full(len(data.y), -1, dtype=np.intp), dict[int, int]()
-        heights = _heights(data, np.random.default_rng(3).normal(size=data.n_features))
-        for c in range(data.classes):
-            rest, left = np.flatnonzero(data.y == c), used[data.y[used] == c]
-            while len(left):  # once, unless rows that differ have one height
-                known, first = np.unique(heights[left], return_index=True)
-                at = np.minimum(np.searchsorted(known, heights[rest]), len(known) - 1)
-                same = np.flatnonzero(known[at] == heights[rest])
-                same = same[_equal(data.rows, rest[same], left[first[at[same]]])]
-                weights = np.zeros(len(known), dtype=np.int64)
-                np.add.at(weights, at[same], self.weights[rest[same]])
-                self.capacity |= zip(left[first].tolist(), weights.tolist(), strict=True)
-                self.groups[rest[same]] = left[first[at[same]]]
-                rest, left = np.delete(rest, same), left[self.groups[left] < 0]
+        rows, y = self.data.rows, self.data.y
+        first: dict[tuple[int, bytes], int] = {}
+        for i, own, key in zip(used.tolist(), y[used].tolist(), _keys(rows, used), strict=True):
+            first.setdefault((own, key), i)
+        self.groups, self.capacity = np.full(len(y), -1, dtype=np.intp), dict.fromkeys(first.values(), 0)
+        like = np.arange(len(y))
+        if isinstance(rows, Dense) and rows.data.shape[1]:  # most rows differ in their first cell
+            like = np.flatnonzero(np.isin(rows.data[:, 0], rows.data[used, 0]))
+        for start in range(0, len(like), _BLOCK):
+            some = like[start : start + _BLOCK]
+            for i, own, key in zip(some.tolist(), y[some].tolist(), _keys(rows, some), strict=True):
+                g = first.get((own, key))
+                if g is not None:
+                    self.groups[i] = g
+                    self.capacity[g] += int(self.weights[i])
 
     def _sides(self, each: Any) -> tuple[frozenset[int], frozenset[int]]:
         """Return the groups of positive and negative rows, having seen that a refutation is well formed."""
@@ -122,7 +123,7 @@ class _Tables:
         return P, N
 
     def _rivals(self, each: Any) -> Any:
-        """Return the classes that rows are told from; of two classes it goes without saying."""
+        """Return the classes that rows are held against: of two classes the other one."""
         if self.data.classes > 2:
             return each.rivals
         return (1 - self.data.y[list(each.rows)]).tolist()
@@ -181,42 +182,10 @@ class _Tables:
         return N <= R and not P & R and bool(P - K)
 
 
-def _without_zeros(data: Data) -> Data:
-    """Return the same data without zeros that are stored."""
-    rows = data.rows
-    if isinstance(rows, Dense) or rows.data.all():
-        return data
-    full = rows.data != 0
-    indptr = np.concatenate(([0], np.cumsum(full)))[rows.indptr.astype(np.int64)].astype(np.uint64)
-    return data._replace(rows=Sparse(rows.data[full], rows.indices[full], indptr))
-
-
-def _equal(rows: Rows, a: Array, b: Array) -> Array:
-    """Return which rows ``a`` equal those of ``b``."""
+def _keys(rows: Rows, which: Array) -> list[bytes]:
+    """Return for each of some rows its cells as bytes, the same for equal rows only."""
     if isinstance(rows, Dense):
-        return np.asarray(
-            np.logical_and.reduce([column[a] == column[b] for column in rows.data.T], axis=0, initial=True)
-        )
-    starts = rows.indptr.astype(np.int64)
-    lengths: Array = np.diff(starts)
-    equal: Array = np.asarray(lengths[a] == lengths[b])
-    which, some = np.flatnonzero(equal), lengths[a[equal]]
-    within = np.arange(some.sum()) - np.repeat(np.cumsum(some) - some, some)
-    p, q = np.repeat(starts[a[which]], some) + within, np.repeat(starts[b[which]], some) + within
-    differ = (rows.indices[p] != rows.indices[q]) | (rows.data[p] != rows.data[q])
-    equal[np.repeat(which, some)[differ]] = False
-    return equal
-
-
-@np.errstate(all="ignore")
-def _heights(data: Data, probe: Array) -> Array:
-    """Return a number for every row that is the same for equal rows: added up column by column, in one order."""
-    if isinstance(data.rows, Dense):
-        heights: Array = np.zeros(len(data.y))
-        for j in range(data.n_features):
-            heights += data.rows.data[:, j] * probe[j]
-    else:
-        lengths: Array = np.diff(data.rows.indptr.astype(np.int64))
-        lines = np.repeat(np.arange(len(data.y)), lengths)
-        heights = np.bincount(lines, data.rows.data * probe[data.rows.indices], len(data.y))
-    return np.nan_to_num(heights)
+        return [row.tobytes() for row in np.ascontiguousarray(rows.data[which] + 0)]  # zero has two signs
+    spans = zip(rows.indptr[which].tolist(), rows.indptr[which + 1].tolist(), strict=True)
+    parts = ((rows.indices[a:b], rows.data[a:b]) for a, b in spans)
+    return [columns[cells != 0].tobytes() + cells[cells != 0].tobytes() for columns, cells in parts]

@@ -26,7 +26,7 @@ _SHORT = 10  # rows up to which integers of full length are as fast as digits fo
 
 @dataclass(frozen=True)
 class Combination:
-    """A conditional refutation: rows, the classes they are told from (if more than two), integer multipliers not 0."""
+    """A conditional refutation: rows, the classes they are held against (if more than two), integers not 0."""
 
     rows: tuple[int, ...]
     rivals: tuple[int, ...]

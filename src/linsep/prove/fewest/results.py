@@ -119,8 +119,8 @@ class Fewest:
     def _repr_html_(self) -> str:
         proof = "Both bounds are proved in exact arithmetic; check(X, y) verifies them."
         rows = [(row, f"{depth:.4g}") for row, depth in zip(self.rows.tolist(), self.depths.tolist(), strict=True)]
-        said = f"The best plane has {self._bracket()}"
-        return notebook_html(said, f"{self.note} {proof}" if self.note else proof, rows, ("wrong row", "depth"))
+        headline = f"The best plane has {self._bracket()}"
+        return notebook_html(headline, f"{self.note} {proof}" if self.note else proof, rows, ("wrong row", "depth"))
 
     def check(self, X: Any, y: Any = None, *, plain: bool = False) -> bool:
         """Return whether both bounds hold for these data, in exact arithmetic.

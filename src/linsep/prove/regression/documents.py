@@ -41,10 +41,10 @@ def certificate(result: Any) -> dict[str, Any]:
     if len(set(spelled)) < len(spelled):
         raise ValueError("two labels are spelled the same: a proof cannot tell them apart")
     aliased = []
-    for v in result._alias_vectors():
+    for at, v in result._aliases:
         used = [j for j, value in enumerate(v) if value]
         multipliers = numbers_written(v[j] for j in used)
-        aliased.append({"column": result._alias_column(v), "columns": used, "multipliers": multipliers})
+        aliased.append({"column": at, "columns": used, "multipliers": multipliers})
     names = coefficient_names(given.family, given.names, spelled, given.offset)
     statuses = zip(names, result.statuses, result.evidence, strict=True)
     claim = {
@@ -142,8 +142,8 @@ def design_text(result: Any) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([*given.names, *names])
-    for row, *said in zip(exact_rows(given.X, given.values, given.names), *columns, strict=True):
-        writer.writerow([*map(_cell_text, row), *said])
+    for row, *response in zip(exact_rows(given.X, given.values, given.names), *columns, strict=True):
+        writer.writerow([*map(_cell_text, row), *response])
     return file.getvalue()
 
 
@@ -161,14 +161,14 @@ def _cell_text(value: Any) -> str:
 def fingerprint(X: Any, columns: list[list[Any]], values: Values) -> dict[str, Any]:
     """Return the fingerprint of a design and its response."""
     columns = [c if len({type(v) for v in c}) < 2 else [label_text(v) for v in c] for c in columns]  # True is not 1
-    said = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
+    response = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
     X = X.near if isinstance(X, LongDecimals) else X  # doubles are what is hashed
     if not is_sparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
-        name = plain_fingerprint(map(whole, exact_rows(X, values)), said)
+        name = plain_fingerprint(map(whole, exact_rows(X, values)), response)
         return {"n_rows": X.shape[0], "n_features": X.shape[1], "sha256": name}
-    known = {label: code for code, label in enumerate(dict.fromkeys(said))}
+    known = {label: code for code, label in enumerate(dict.fromkeys(response))}
     found = Fingerprint(X.shape[1], tuple(known))
-    found.add(to_rows(X.tocsr() if is_sparse(X) else X), np.array([known[label] for label in said], dtype=np.intp))
+    found.add(to_rows(X.tocsr() if is_sparse(X) else X), np.array([known[label] for label in response], dtype=np.intp))
     return found.result()
 
 
@@ -194,17 +194,17 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
     try:
         if X.shape[1] != content["n_features"]:
             raise Fails(f"the design has {X.shape[1]} columns, not {content['n_features']}")
-        said = answers(content, list(zip(*columns, strict=True)))
+        response = answers(content, list(zip(*columns, strict=True)))
         if plain:
             rows = list(map(whole, exact_rows(X, content["values"], content["names"])))
-            return CheckResult(True, "", tuple(check_separation(content, rows, said)))
-        model, _ = modeled(_given(content, X, said), Clock())
+            return CheckResult(True, "", tuple(check_separation(content, rows, response)))
+        model, _ = modeled(_given(content, X, response), Clock())
     except (Fails, ValueError) as error:
         return CheckResult(False, str(error))
     if not holds(model, content):
         return CheckResult(False, "the proof does not prove its claims for these data")
-    told = f"{len(model.system.ids)} constraints on {len(model.names)} coefficients"
-    return CheckResult(True, "", (told, "every coefficient has the status that the proof states"))
+    counts = f"{len(model.system.ids)} constraints on {len(model.names)} coefficients"
+    return CheckResult(True, "", (counts, "every coefficient has the status that the proof states"))
 
 
 def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Given:

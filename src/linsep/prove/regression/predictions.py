@@ -63,18 +63,18 @@ def _one(result: Any, x: list[Fraction]) -> Any:
 def _of_classes(result: Any, x: list[Fraction]) -> list[str]:
     """Return for every class whether its probability is 0, 1 or inside."""
     C, block = len(result._model.classes), len(x)
-    leads: dict[tuple[int, int], str] = {}
+    pairs: dict[tuple[int, int], str] = {}
     for a in range(C):
         for b in range(a):
             c = [Fraction(0)] * ((C - 1) * block)
             c[(a - 1) * block : a * block] = x
             if b:
                 c[(b - 1) * block : b * block] = [-value for value in x]
-            leads[a, b] = result._status(c)
-            leads[b, a] = {UP: DOWN, DOWN: UP}.get(leads[a, b], leads[a, b])
+            pairs[a, b] = result._status(c)
+            pairs[b, a] = {UP: DOWN, DOWN: UP}.get(pairs[a, b], pairs[a, b])
     found = []
     for a in range(C):
-        others = [leads[a, b] for b in range(C) if b != a]
+        others = [pairs[a, b] for b in range(C) if b != a]
         status = _joint(DOWN in others, all(each == UP for each in others), others)
         if status == UNDETERMINED and others.count(UNDETERMINED) > 1 and not _possible(result, x, a):
             status = "0"
