@@ -21,7 +21,8 @@ import fewest_oracle as oracle
 import linsep
 from linsep.prove.check.plain_document import Fails, Malformed
 from linsep.prove.check.plain_fewest import check_errors
-from linsep.prove.fewest.certificates import Combination, Proof, fewest_from_json, fewest_to_json
+from linsep.prove.documents import claim_of, fewest_from
+from linsep.prove.fewest.certificates import Combination, Proof
 from oracles import in_integers
 
 XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
@@ -195,7 +196,7 @@ def test_an_open_bracket_is_proved_on_both_sides():
 def test_the_same_bits_for_the_same_budget_of_nodes():
     X, y = overlapping(100, 4)
     one, two = (linsep.fewest_errors(X, y, max_nodes=3) for _ in range(2))
-    assert json.dumps(fewest_to_json(one)) == json.dumps(fewest_to_json(two))
+    assert json.dumps(claim_of(one)) == json.dumps(claim_of(two))
 
 
 def test_no_time_at_all_still_gives_a_bracket():
@@ -208,9 +209,9 @@ def test_no_time_at_all_still_gives_a_bracket():
 def test_a_short_proof_on_request():
     X, y = overlapping(100, 3)
     whole = linsep.fewest_errors(X, y, max_nodes=3)
-    size = len(json.dumps(fewest_to_json(whole)))
+    size = len(json.dumps(claim_of(whole)))
     short = linsep.fewest_errors(X, y, max_nodes=3, max_proof_mb=0.4 * size / 1e6)
-    assert len(json.dumps(fewest_to_json(short), separators=(",", ":"))) <= 0.4 * size
+    assert len(json.dumps(claim_of(short), separators=(",", ":"))) <= 0.4 * size
     assert short.lower < whole.lower
     assert str(whole.lower) in short.note
     assert short.check(X, y)
@@ -283,8 +284,8 @@ def test_documents_are_read_back():
         linsep.fewest_errors(X, y, max_nodes=3),
         linsep.fewest_errors(X[:9], np.arange(9) % 3, sample_weight=np.arange(9)),
     ):
-        again = fewest_from_json(json.loads(json.dumps(fewest_to_json(found))))
-        assert json.dumps(fewest_to_json(again)) == json.dumps(fewest_to_json(found))
+        again = fewest_from(json.loads(json.dumps(claim_of(found))))
+        assert json.dumps(claim_of(again)) == json.dumps(claim_of(found))
         data = (X, y) if len(found.classes) == 2 else (X[:9], np.arange(9) % 3)
         assert checks(again, *data)
         text = linsep.to_json(found, *data)
@@ -329,20 +330,18 @@ def said(found):
 def trees(tree):
     """Yield trees that are not right: leaves left out, weights raised, cases cut."""
     yield "nothing", []
-    yield "unknown", 10**6
+    yield "no list", 10**6
     yield "text", "all"
-    yield "negative", [[0, -1]]
-    yield "bool", True
-    leaf = tree
-    while leaf and isinstance(leaf, list) and isinstance(leaf[0], int):
-        yield "one side", leaf[1]
-        yield "one side", [leaf[0], leaf[1]]
-        yield "twice", [leaf[0], leaf, leaf]
-        leaf = leaf[2]
-    if isinstance(leaf, list) and leaf:
-        heavy = [[k, u + (1 << 20)] for k, u in leaf]
-        yield "overloaded", heavy
-        yield "float", [[k, float(u)] for k, u in leaf]
+    for node in ({"packing": []}, {"dead": 10**6}, {"dead": True}, {"packing": [[0, -1]]}, {"row": 10**6}, {"else": 0}):
+        yield str(node), [node]
+    yield "goes on", [*tree, tree[-1]]
+    yield "one side", tree[1:]
+    yield "ends too early", tree[:-1]
+    yield "twice", [tree[0], *tree, *tree]
+    k = next(k for k, node in enumerate(tree) if node.get("packing"))
+    for name, more in (("overloaded", 1 << 20), ("float", 0.0)):
+        leaf = {"packing": [[number, units + more] for number, units in tree[k]["packing"]]}
+        yield name, [*tree[:k], leaf, *tree[k + 1 :]]
 
 
 @pytest.mark.parametrize("case", ["generic", "duplicates", "three", "tree"])
@@ -390,19 +389,19 @@ def test_a_refutation_with_negative_rows_serves_only_where_they_are_wrong():
     split = Proof(
         (Combination((0, 1, 2), (), (1, 2, 1)), Combination((1, 2, 3), (), (1, 2, 1))),
         (),
-        [1, [[0, 1 << 20]], []],
+        [{"row": 1}, {"packing": [[0, 1 << 20]]}, {"packing": []}],
     )
     assert checks(
         replace(good, certificate=split), X, y
     )  # wrong: it costs 1 itself; right: rows 0 and 2 cannot both be
-    worse = replace(split, tree=[0, 0, []])
+    worse = replace(split, tree=[{"row": 0}, {"dead": 0}, {"packing": []}])
     assert not checks(replace(good, certificate=worse), X, y)
     reverse = Combination((0, 1, 2), (), (-1, -2, -1))
     assert not checks(replace(good, certificate=replace(split, refutations=(reverse, split.refutations[1]))), X, y)
 
 
 def test_plain_check_says_what_fails():
-    content = fewest_to_json(linsep.fewest_errors(*XOR))
+    content = claim_of(linsep.fewest_errors(*XOR))
     rows, labels = in_integers(XOR[0].tolist()), XOR[1].tolist()
     assert len(check_errors(content, rows, labels)) == 3
     for change, words in (

@@ -17,6 +17,7 @@ from linsep import fewest_errors, to_json
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.checking import check_document
+from linsep.prove.documents import opened
 from oracles import in_integers
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "proof-schema.json").read_text(encoding="utf-8"))
@@ -265,7 +266,7 @@ def _in_tree(content, rng):
 
 def outcome(text, X, y, *, plain):
     try:
-        return check_document(text, X, y, plain=plain).holds
+        return check_document(*opened(text), X, y, plain=plain).holds
     except ValueError as error:
         return "\n" in str(error)  # one line says what is wrong
 

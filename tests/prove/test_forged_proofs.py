@@ -14,6 +14,7 @@ from linsep import separate, to_json
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.checking import check_document
+from linsep.prove.documents import opened
 from oracles import in_integers, rank
 
 PROBLEMS = {
@@ -230,7 +231,7 @@ def changed(text, rng):
 
 def outcome(text, X, y, *, plain):
     try:
-        return check_document(text, X, y, plain=plain).holds
+        return check_document(*opened(text), X, y, plain=plain).holds
     except ValueError as error:
         return "\n" in str(error)  # one line says what is wrong
 

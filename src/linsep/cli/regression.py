@@ -379,12 +379,12 @@ def _statuses(found: Any) -> Any:
 
 
 def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
-    from linsep.prove.regression.words import columns_told
+    from linsep.prove.regression.words import columns_counted
 
     listed = " (--rows lists them)" if len(found.separated) and not rows else ""
     lines = {
         "rows": f"{facts['rows']:,}, of which {len(found.separated):,} separated{listed}",
-        "columns": columns_told(found),
+        "columns": columns_counted(found),
     }
     if found.dimension:
         lines["directions"] = f"the likelihood rises forever in {count(found.dimension, 'direction')}"

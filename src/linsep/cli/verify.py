@@ -54,18 +54,16 @@ def verify(
     """
     from linsep.prove.checking import text_of
     from linsep.prove.documents import opened
-    from linsep.prove.regression.documents import separation_opened
 
     check_place(check.checker, proof, *data)
     try:
         text = text_of(proof)
-        separation = separation_opened(text)
-        verdict, content = opened(text) if separation is None else (None, separation)
+        verdict, content = opened(text)
     except ValueError as error:
         raise ValueError(f"{proof}: {error}") from None
-    if separation is None:
+    if verdict is not None:
         source = open_data(data, reading, screen, **_as_written(content["data"].get("reading"), reading))
-        outcome, shape = _outcome(text, content, source, check.plain)
+        outcome, shape = _outcome(verdict, content, source, check.plain)
         outcome = outcome._replace(why=with_rows_named(outcome.why, source))
     elif len(data) > 1:
         raise ValueError(f"{proof}: a proof of separation is about one file: give only that file")
@@ -90,12 +88,12 @@ def verify(
 
     def show(console: Any) -> None:
         if not outcome.holds:
-            written = _why_not(content["data"], shape) if separation is None else ""
+            written = _why_not(content["data"], shape) if verdict is not None else ""
             console.print(headline("the proof does not hold for these data"))
             console.print(f"{written}It fails because {outcome.why}.", markup=False)
             return
-        kind = f"{claim}, " if separation is None else ""
-        about = _about_rows(source, shape) if separation is None else _about_model(content, data[0])
+        kind = f"{claim}, " if verdict is not None else ""
+        about = _about_rows(source, shape) if verdict is not None else _about_model(content, data[0])
         console.print(headline(f"the proof holds: {kind}{content['meaning']}"))
         console.print(facts_table(_lines(content, outcome, about)))
 
@@ -139,7 +137,7 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
     return {name: known[name] for name in known if name not in reading.given}
 
 
-def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[CheckResult, tuple[int, int]]:
+def _outcome(verdict: Any, content: dict[str, Any], source: Source, plain: bool) -> tuple[CheckResult, Any]:
     """Return the outcome of the check, and the shape of the data; the plain check reads CSV by itself."""
     from linsep.prove.check import linsep_check
     from linsep.prove.check.plain_document import ENCODINGS, Fails
@@ -156,7 +154,7 @@ def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) ->
         readable = False  # which words there are shows when they are read
     if not plain or not readable or any(path is None or is_url(path) or path.endswith(".zst") for path in paths):
         X, y = exact_table(source, content["values"], lazily=True)
-        return check_document(text, X, y, plain=plain), X.shape
+        return check_document(verdict, content, X, y, plain=plain), X.shape
     content = {**content, "data": {**content["data"], "reading": reading}}
     rows, labels = table(content, paths)
     shape = (len(rows), len(reading["columns"]) if reading else 0)

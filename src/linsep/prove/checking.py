@@ -69,16 +69,14 @@ def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
     if hasattr(proof, "check"):
         X, y = table_from(X, y, getattr(proof, "values", BINARY))
         return bool(proof.check(X, y, plain=plain))
-    text = text_of(proof)
-    if '"separation' in text:
-        from linsep.prove.regression.documents import check_separation_document, separation_opened
+    verdict, content = opened(text_of(proof))
+    if verdict is None:
+        from linsep.prove.regression.documents import check_separation_document
 
-        if (content := separation_opened(text)) is not None:
-            table, columns = design_of(X, y)
-            return bool(check_separation_document(content, table, columns, plain=plain).holds)
+        return check_separation_document(content, *design_of(X, y), plain=plain).holds
     if isinstance(X, Source):
-        X, y = table_from(X, y, opened(text)[1].get("values", BINARY))
-    return check_document(text, X, y, plain=plain).holds
+        X, y = table_from(X, y, verdict.values)
+    return check_document(verdict, content, X, y, plain=plain).holds
 
 
 def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: bool = True) -> str:
@@ -150,11 +148,9 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
     >>> verdict.kind, fingerprint["n_rows"]
     ('separable', 3)
     """
-    from linsep.prove.regression.documents import separation_opened
-
-    if (content := separation_opened(text)) is not None:
-        raise ValueError(f"a proof of separation ({content['claim']}) can be checked with verify, but not loaded")
     verdict, content = opened(text)
+    if verdict is None:
+        raise ValueError(f"a proof of separation ({content['claim']}) can be checked with verify, but not loaded")
     return verdict, {name: content["data"][name] for name in ("n_rows", "n_features", "sha256")}
 
 
@@ -181,9 +177,8 @@ def check_claim(verdict: Verdict, X: Any, y: Any, *, plain: bool) -> CheckResult
     return _plainly(verdict, found) if plain else _fast(verdict, found)
 
 
-def check_document(text: str, X: Any, y: Any, *, plain: bool) -> CheckResult:
-    """Check a document, by its fingerprint and its claim; raise ValueError if it is no proof."""
-    verdict, content = opened(text)
+def check_document(verdict: Any, content: dict[str, Any], X: Any, y: Any, *, plain: bool) -> CheckResult:
+    """Check the verdict and the content of a document, by its fingerprint and its claim."""
     about = content["data"]
     found = table_of(X, y, verdict.classes, spelled=True)
     if found is None:
@@ -228,8 +223,8 @@ def _fast(verdict: Verdict, found: LabeledTable) -> CheckResult:
         )
     if verdict.refutation is not None:
         some = len(np.unique(verdict.refutation.rows))
-        told = "rows with positive multipliers add up to zero: no plane has them all strictly on their sides"
-        lines.append(f"{some} {told}")
+        what = "rows with positive multipliers add up to zero: no plane has them all strictly on their sides"
+        lines.append(f"{some} {what}")
     if verdict.kind == OVERLAP:
         lines.append("they span all rows: a plane with no row on the wrong side has all rows on it")
     return CheckResult(True, "", tuple(lines))
@@ -288,10 +283,10 @@ def shortened(verdict: Any, found: LabeledTable) -> Any:
         return verdict
     if not isinstance(verdict, Verdict):
         return _shortened_errors(verdict, found, stored)
-    return shorter(verdict, found.codes, partial(_heights, stored), lambda other: _fast(other, found).holds)
+    return shorter(verdict, found.codes, partial(_scores, stored), lambda other: _fast(other, found).holds)
 
 
-def _heights(stored: Rows, w: Floats) -> Floats:
+def _scores(stored: Rows, w: Floats) -> Floats:
     """Return w·x of every row, as far as floats tell."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(as_scipy(stored, len(w)) @ w, dtype=np.float64)
@@ -314,7 +309,7 @@ def _shortened_errors(fewest: Any, found: LabeledTable, stored: Rows) -> Any:
         return check_fewest.upper_holds(inside.inside(other.separator), fewest.rows, fewest.upper, data, weights)
 
     of_others = Verdict(SEPARABLE, fewest.plane, None, fewest.classes, fewest.n_features, fewest.fit_intercept)
-    short = shorter(of_others, found.codes[right], lambda w: _heights(stored, w)[right], same)
+    short = shorter(of_others, found.codes[right], lambda w: _scores(stored, w)[right], same)
     return replace(fewest, plane=short.separator)
 
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from linsep.errors import DataError
 from linsep.prove.check import linsep_check
-from linsep.prove.check.plain_document import ENCODINGS, KIND, label_text, meaning_of, numbers
+from linsep.prove.check.check_fewest import HEAVIEST
+from linsep.prove.check.plain_document import ENCODINGS, KIND, LARGEST, label_text, meaning_of, numbers, whole
 from linsep.prove.claims import Refutation, Separator, Verdict
-from linsep.prove.fewest.certificates import fewest_from_json, fewest_to_json
+from linsep.prove.fewest.certificates import Combination, Proof
 from linsep.prove.numbers.given import exact_array, number_written
 
-FORMAT = "linsep proof 1"
 _CUT = "lower bound"  # an option of a document: where the proof of a lower bound was cut short
 
 
@@ -28,25 +30,31 @@ def written(
     verdict: Any, about: dict[str, Any], *, note: str | None = None, options: dict[str, str] | None = None
 ) -> str:
     """Return a verdict with its proof as a JSON document about data with this fingerprint."""
-    from linsep import __version__
-
     if verdict.kind not in linsep_check.KINDS:
         raise ValueError(f"the verdict {verdict.kind!r} has no proof to write")
-    made = {
-        "by": f"linsep {__version__}",
-        "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "options": (options or {}) | ({_CUT: verdict.note} if getattr(verdict, "note", "") else {}),
-        "note": note,
-    }
-    check_reading(about.get("reading"))
-    content = {"format": FORMAT, **claim_of(verdict), "data": {"reading": None, **about}, "made": made}
     if len({label_text(label) for label in verdict.classes}) < len(verdict.classes):
         raise ValueError("two classes are spelled the same: a proof file cannot tell them apart")
+    options = (options or {}) | ({_CUT: verdict.note} if getattr(verdict, "note", "") else {})
+    return sealed(claim_of(verdict), {"reading": None, **about}, options, note)
+
+
+def sealed(claim: dict[str, Any], about: dict[str, Any], options: dict[str, str], note: str | None) -> str:
+    """Return a claim as a document about data, with its digest: a line for each field."""
+    from linsep import __version__
+
+    _refuse_reading(about["reading"])
+    time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    made = {"by": f"linsep {__version__}", "time": time, "options": options, "note": note}
+    content = {"format": "linsep proof 1", **claim, "data": about, "made": made}
     content["digest"] = linsep_check.digest_of(content)
-    return laid_out(content)
+    lines = (f" {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in content.items())
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    if claim["kind"] == "separation" and len(text) > LARGEST:
+        raise DataError("", f"the proof takes {len(text):,} characters, more than {LARGEST:,}: list fewer coefficients")
+    return text
 
 
-def check_reading(reading: dict[str, Any] | None) -> None:
+def _refuse_reading(reading: dict[str, Any] | None) -> None:
     """Refuse a way of reading a text that documents have no words for: checkers know a closed list."""
     if reading is None:
         return
@@ -63,18 +71,9 @@ def check_reading(reading: dict[str, Any] | None) -> None:
             )
 
 
-def laid_out(content: dict[str, Any]) -> str:
-    """Return JSON with a line for each field."""
-    lines = (f" {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in content.items())
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
 def claim_of(verdict: Any) -> dict[str, Any]:
     """Return what a document says about a verdict, without the data; it counts the rows that are not dropped."""
     verdict = verdict.among_kept()
-    if verdict.kind == "fewest-errors":
-        return fewest_to_json(verdict)
-    plane, refutation = verdict.separator, verdict.refutation
     claim: dict[str, Any] = {
         "kind": verdict.kind,
         "meaning": "",
@@ -82,54 +81,101 @@ def claim_of(verdict: Any) -> dict[str, Any]:
         "classes": list(verdict.classes),
         "n_features": verdict.n_features,
         "values": verdict.values,
-        "separator": None,
-        "refutation": None,
     }
-    if plane is not None:
-        W, b = plane.exactly()
-        claim["separator"] = {"w": [[number_written(v) for v in w] for w in W], "b": [number_written(v) for v in b]}
-    if refutation is not None:
-        claim["refutation"] = {
+    if isinstance(verdict, Verdict):
+        plane, refutation = verdict.separator, verdict.refutation
+        claim["separator"] = None if plane is None else _plane_written(plane)
+        claim["refutation"] = refutation and {
             "rows": refutation.rows.tolist(),
             "rivals": refutation.rivals.tolist(),
-            "multipliers": [number_written(value) for value in refutation.multipliers],
+            "multipliers": numbers_written(refutation.multipliers),
+        }
+    else:
+        proof = verdict.certificate
+        claim |= {
+            "lower": verdict.lower,
+            "upper": verdict.upper,
+            "sample_weight": None if verdict.weights is None else verdict.weights.tolist(),
+            "separator": _plane_written(verdict.plane),
+            "wrong": verdict.rows.tolist(),
+            "bits": proof.bits,
+            "refutations": [
+                {"rows": list(each.rows), "multipliers": numbers_written(each.multipliers)}
+                | ({"rivals": list(each.rivals)} if len(verdict.classes) > 2 else {})
+                for each in proof.refutations
+            ],
+            "common": [list(pair) for pair in proof.common],
+            "tree": proof.tree,
         }
     return claim | {"meaning": meaning_of(claim)}
 
 
+def numbers_written(values: Iterable[Any]) -> list[str]:
+    """Return exact numbers as texts that read back as they are."""
+    return [number_written(value) for value in values]
+
+
+def _plane_written(plane: Separator) -> dict[str, Any]:
+    W, b = plane.exactly()
+    return {"w": [numbers_written(w) for w in W], "b": numbers_written(b)}
+
+
 def opened(text: str) -> tuple[Any, dict[str, Any]]:
-    """Return the verdict in a document, and all of its content."""
+    """Return the verdict in a document, None of a separation, and all of its content; nothing it claims is checked."""
     try:
         content = linsep_check.load(text)
-        if content["kind"] == "fewest-errors":
-            return fewest_from_json(content, content["made"]["options"].get(_CUT, "")), content
-        classes = content["classes"]
-        plane, refutation = content["separator"], content["refutation"]
-        verdict = Verdict(
-            content["kind"],
-            None if plane is None else _plane(plane, len(classes)),
-            None if refutation is None else _refutation(refutation),
-            tuple(classes),
-            content["n_features"],
-            content["fit_intercept"],
-            (-math.inf, math.inf),
-            content["values"],
-        )
+        read = {"separation": lambda _: None, "fewest-errors": fewest_from}.get(content["kind"], _verdict_from)
+        return read(content), content
     except ValueError as error:
         raise ValueError(f"this is not a valid proof: {error}") from None
-    return verdict, content
 
 
-def _plane(plane: dict[str, Any], classes: int) -> Separator:
-    W, b = plane["w"], plane["b"]
+def _verdict_from(content: dict[str, Any]) -> Verdict:
+    plane, parts, refutation = content["separator"], content["refutation"], None
+    if parts is not None:
+        rows, rivals = (np.array(parts[name], dtype=np.intp) for name in ("rows", "rivals"))
+        refutation = Refutation(rows, tuple(numbers(parts["multipliers"])), rivals)
+    return Verdict(
+        content["kind"],
+        None if plane is None else _plane_from(content),
+        refutation,
+        tuple(content["classes"]),
+        content["n_features"],
+        content["fit_intercept"],
+        (-math.inf, math.inf),
+        content["values"],
+    )
+
+
+def fewest_from(content: dict[str, Any]) -> Any:
+    """Return the result about the fewest errors that a document tells; depths are not in it, and NaN."""
+    from linsep.prove.fewest.results import Fewest
+
+    refutations = []
+    for each in content["refutations"]:
+        multipliers = whole(numbers(each["multipliers"]))[0]
+        refutations.append(Combination(tuple(each["rows"]), tuple(each.get("rivals", ())), tuple(multipliers)))
+    wrong, weights, common = content["wrong"], content["sample_weight"], tuple((k, u) for k, u in content["common"])
+    if weights is not None and not sum(weights) < HEAVIEST:
+        raise ValueError("its weights add up to 2^53 or more")
+    return Fewest(
+        content["lower"],
+        content["upper"],
+        np.array(wrong, dtype=np.intp),
+        np.full(len(wrong), np.nan),
+        _plane_from(content),
+        Proof(tuple(refutations), common, content["tree"], content["bits"]),
+        tuple(content["classes"]),
+        content["n_features"],
+        content["fit_intercept"],
+        None if weights is None else np.array(weights, dtype=np.int64),
+        content.get("made", {}).get("options", {}).get(_CUT, ""),
+        content["values"],
+    )
+
+
+def _plane_from(content: dict[str, Any]) -> Separator:
+    W, b = content["separator"]["w"], content["separator"]["b"]
     table = exact_array([value for texts in (*W, b) for value in numbers(texts)])
     w, c = table[: -len(b)].reshape(len(W), -1), table[-len(b) :]
-    return Separator(w[0], c.tolist()[0]) if classes == 2 else Separator(w, c)
-
-
-def _refutation(parts: dict[str, Any]) -> Refutation:
-    return Refutation(
-        np.array(parts["rows"], dtype=np.intp),
-        tuple(numbers(parts["multipliers"])),
-        np.array(parts["rivals"], dtype=np.intp),
-    )
+    return Separator(w[0], c.tolist()[0]) if len(content["classes"]) == 2 else Separator(w, c)

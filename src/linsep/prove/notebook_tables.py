@@ -15,12 +15,12 @@ _STYLE = (
 _CELL = "text-align: left; padding: 0.15em 1em 0.15em 0; border-bottom: 1px solid rgba(128, 128, 128, 0.35)"
 
 
-def notebook_html(said: str, proof: str, rows: Iterable[Sequence[Any]], head: Sequence[str] = ()) -> str:
+def notebook_html(headline: str, proof: str, rows: Iterable[Sequence[Any]], head: Sequence[str] = ()) -> str:
     """Return HTML of a result; every text is escaped, and long tables are cut.
 
     Parameters
     ----------
-    said : str
+    headline : str
         What was found, in a sentence.
     proof : str
         What is proved, or not, and how it can be checked.
@@ -30,7 +30,7 @@ def notebook_html(said: str, proof: str, rows: Iterable[Sequence[Any]], head: Se
     cut = f"<p>and {len(lines) - _MOST:,} more</p>" if len(lines) > _MOST else ""
     body = "".join(_line(row, "td") for row in lines[:_MOST])
     table = f'<table style="{_STYLE}">{_line(head, "th") if head else ""}{body}</table>' if body else ""
-    return f"<div><p><b>{html.escape(said)}</b></p>{table}{cut}<p><i>{html.escape(proof)}</i></p></div>"
+    return f"<div><p><b>{html.escape(headline)}</b></p>{table}{cut}<p><i>{html.escape(proof)}</i></p></div>"
 
 
 def _line(cells: Iterable[str], kind: str) -> str:

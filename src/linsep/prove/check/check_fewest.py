@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from linsep.problem import Array, Dense, Rows, Sparse
+from linsep.problem import Array, Dense, Rows
 from linsep.prove.check.exact_signs import difference, exact_rows, signs
 from linsep.prove.check.fast_check import plane_fits
 from linsep.prove.claims import Data, Separator
 
 HEAVIEST = 2**53  # all weights together are less
+_BLOCK = 4096  # rows that are looked at together
 Claim = Any  # a Fewest: lower, upper, rows, plane, weights, certificate
 
 
@@ -54,12 +55,8 @@ def lower_holds(proof: Any, lower: int, data: Data, weights: Array, right: tuple
     With ``right``: every plane that has these rows right.
     """
     try:
-        tables = _Tables(proof, data, weights)
-        K = frozenset(tables.group(i) for i in right)
-        return tables.cancel() and all(
-            tables.leaf(leaf, right_here, wrong, lower) for leaf, right_here, wrong in tables.leaves(proof.tree, K)
-        )
-    except (_Malformed, IndexError, TypeError, ValueError):
+        return _Tables(proof, data, weights).hold(lower, right)
+    except (_Malformed, IndexError, KeyError, TypeError, ValueError, AttributeError):
         return False
 
 
@@ -72,7 +69,9 @@ class _Tables:
 
     def __init__(self, proof: Any, data: Data, weights: Array) -> None:
         self.proof, self.data, self.weights = proof, data, weights
-        used = {i for each in proof.refutations for i in each.rows} | set(_split_rows(proof.tree))
+        used = {i for each in proof.refutations for i in each.rows} | {
+            node["row"] for node in proof.tree if "row" in node
+        }
         if used and not (min(used) >= 0 and max(used) < len(data.y)):
             raise _Malformed
         which = np.array(sorted(used), dtype=np.intp)
@@ -90,21 +89,21 @@ class _Tables:
 
     def _find_groups(self, used: Array) -> None:
         """Find all rows equal to those in use, and what they weigh together."""
-        data = _without_zeros(self.data)
-        self.groups, self.capacity = np.full(len(data.y), -1, dtype=np.intp), dict[int, int]()
-        heights = _heights(data, np.random.default_rng(3).normal(size=data.n_features))
-        for c in range(data.classes):
-            rest, left = np.flatnonzero(data.y == c), used[data.y[used] == c]
-            while len(left):  # once, unless rows that differ have one height
-                known, first = np.unique(heights[left], return_index=True)
-                at = np.minimum(np.searchsorted(known, heights[rest]), len(known) - 1)
-                same = np.flatnonzero(known[at] == heights[rest])
-                same = same[_equal(data.rows, rest[same], left[first[at[same]]])]
-                weights = np.zeros(len(known), dtype=np.int64)
-                np.add.at(weights, at[same], self.weights[rest[same]])
-                self.capacity |= zip(left[first].tolist(), weights.tolist(), strict=True)
-                self.groups[rest[same]] = left[first[at[same]]]
-                rest, left = np.delete(rest, same), left[self.groups[left] < 0]
+        rows, y = self.data.rows, self.data.y
+        first: dict[tuple[int, bytes], int] = {}
+        for i, own, key in zip(used.tolist(), y[used].tolist(), _keys(rows, used), strict=True):
+            first.setdefault((own, key), i)
+        self.groups, self.capacity = np.full(len(y), -1, dtype=np.intp), dict.fromkeys(first.values(), 0)
+        like = np.arange(len(y))
+        if isinstance(rows, Dense) and rows.data.shape[1]:  # most rows differ in their first cell
+            like = np.flatnonzero(np.isin(rows.data[:, 0], rows.data[used, 0]))
+        for start in range(0, len(like), _BLOCK):
+            some = like[start : start + _BLOCK]
+            for i, own, key in zip(some.tolist(), y[some].tolist(), _keys(rows, some), strict=True):
+                g = first.get((own, key))
+                if g is not None:
+                    self.groups[i] = g
+                    self.capacity[g] += int(self.weights[i])
 
     def _sides(self, each: Any) -> tuple[frozenset[int], frozenset[int]]:
         """Return the groups of positive and negative rows, having seen that a refutation is well formed."""
@@ -124,14 +123,26 @@ class _Tables:
         return P, N
 
     def _rivals(self, each: Any) -> Any:
-        """Return the classes that rows are told from; of two classes it goes without saying."""
+        """Return the classes that rows are held against: of two classes the other one."""
         if self.data.classes > 2:
             return each.rivals
         return (1 - self.data.y[list(each.rows)]).tolist()
 
-    def cancel(self) -> bool:
-        """Return whether every refutation cancels."""
-        return all(self._cancels(each) for each in self.proof.refutations)
+    def hold(self, lower: int, right: tuple[int, ...]) -> bool:
+        """Return whether every refutation cancels, and no case of the tree, rows held ``right``, costs less."""
+        if not all(self._cancels(each) for each in self.proof.refutations):
+            return False
+        stack = [(frozenset(self.group(i) for i in right), frozenset[int]())]
+        for node in self.proof.tree:
+            K, R = stack.pop()
+            if "row" in node:
+                g = self.group(node["row"])
+                if g in K or g in R:
+                    return False
+                stack += [(K, R | {g}), (K | {g}, R)]  # the last one comes first
+            elif not self.leaf(node, K, R, lower):
+                return False
+        return not stack
 
     def _cancels(self, each: Any) -> bool:
         """Return whether the sum of a refutation is zero in the weights of every class but 0, whose may be zero."""
@@ -144,31 +155,16 @@ class _Tables:
                     sums[c, j] = sums.get((c, j), 0) + times * cell
         return not any(sums.values())
 
-    def leaves(self, tree: Any, K: frozenset[int]) -> Any:
-        """Yield every leaf with the groups held right and wrong on the way to it."""
-        stack = [(tree, K, frozenset[int]())]
-        while stack:
-            here, right, wrong = stack.pop()
-            if isinstance(here, list) and here and type(here[0]) is int:
-                if len(here) != 3:
-                    raise _Malformed
-                g = self.group(here[0])
-                if g in right or g in wrong:
-                    raise _Malformed
-                stack += [(here[1], right | {g}, wrong), (here[2], right, wrong | {g})]
-            else:
-                yield here, right, wrong
-
-    def leaf(self, leaf: Any, K: frozenset[int], R: frozenset[int], lower: int) -> bool:
+    def leaf(self, node: Any, K: frozenset[int], R: frozenset[int], lower: int) -> bool:
         """Return whether no case is left in a leaf, or its packing reaches the bound."""
-        if type(leaf) is int:
-            P, N = self._side(leaf)
+        if "dead" in node:
+            P, N = self._side(node["dead"])
             return N <= R and P <= K
         bits = self.proof.bits
         used = [pair for pair in self.proof.common if self._usable(pair[0], K, R)]
         load: dict[int, int] = {}
         total = sum(self.capacity[g] for g in R) << bits
-        for k, units in [*used, *leaf]:
+        for k, units in [*used, *node["packing"]]:
             if not self._usable(k, K, R) or type(units) is not int or units < 0:
                 return False
             total += units
@@ -186,53 +182,10 @@ class _Tables:
         return N <= R and not P & R and bool(P - K)
 
 
-def _without_zeros(data: Data) -> Data:
-    """Return the same data without zeros that are stored."""
-    rows = data.rows
-    if isinstance(rows, Dense) or rows.data.all():
-        return data
-    full = rows.data != 0
-    indptr = np.concatenate(([0], np.cumsum(full)))[rows.indptr.astype(np.int64)].astype(np.uint64)
-    return data._replace(rows=Sparse(rows.data[full], rows.indices[full], indptr))
-
-
-def _equal(rows: Rows, a: Array, b: Array) -> Array:
-    """Return which rows ``a`` equal those of ``b``."""
+def _keys(rows: Rows, which: Array) -> list[bytes]:
+    """Return for each of some rows its cells as bytes, the same for equal rows only."""
     if isinstance(rows, Dense):
-        return np.asarray(
-            np.logical_and.reduce([column[a] == column[b] for column in rows.data.T], axis=0, initial=True)
-        )
-    starts = rows.indptr.astype(np.int64)
-    lengths: Array = np.diff(starts)
-    equal: Array = np.asarray(lengths[a] == lengths[b])
-    which, some = np.flatnonzero(equal), lengths[a[equal]]
-    within = np.arange(some.sum()) - np.repeat(np.cumsum(some) - some, some)
-    p, q = np.repeat(starts[a[which]], some) + within, np.repeat(starts[b[which]], some) + within
-    differ = (rows.indices[p] != rows.indices[q]) | (rows.data[p] != rows.data[q])
-    equal[np.repeat(which, some)[differ]] = False
-    return equal
-
-
-@np.errstate(all="ignore")
-def _heights(data: Data, probe: Array) -> Array:
-    """Return a number for every row that is the same for equal rows: added up column by column, in one order."""
-    if isinstance(data.rows, Dense):
-        heights: Array = np.zeros(len(data.y))
-        for j in range(data.n_features):
-            heights += data.rows.data[:, j] * probe[j]
-    else:
-        lengths: Array = np.diff(data.rows.indptr.astype(np.int64))
-        lines = np.repeat(np.arange(len(data.y)), lengths)
-        heights = np.bincount(lines, data.rows.data * probe[data.rows.indices], len(data.y))
-    return np.nan_to_num(heights)
-
-
-def _split_rows(tree: Any) -> list[int]:
-    """Return the rows that a tree splits on."""
-    found, stack = [], [tree]
-    while stack:
-        here = stack.pop()
-        if isinstance(here, list) and here and type(here[0]) is int:
-            found.append(here[0])
-            stack += here[1:]
-    return found
+        return [row.tobytes() for row in np.ascontiguousarray(rows.data[which] + 0)]  # zero has two signs
+    spans = zip(rows.indptr[which].tolist(), rows.indptr[which + 1].tolist(), strict=True)
+    parts = ((rows.indices[a:b], rows.data[a:b]) for a, b in spans)
+    return [columns[cells != 0].tobytes() + cells[cells != 0].tobytes() for columns, cells in parts]

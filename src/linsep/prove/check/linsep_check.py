@@ -96,10 +96,10 @@ def check(content: dict[str, Any], rows: Sequence[Exact], labels: Sequence[Any])
     fits = about["n_rows"] == len(rows) and all(len(row) == d for row, _ in rows)
     require(fits, f"it was written for {about['n_rows']} rows of {d} features, these are {len(rows)}")
     model = content["kind"] == "separation"
-    said: Sequence[Any] = answers(content, labels) if model else class_numbers(labels, content["classes"])
+    response: Sequence[Any] = answers(content, labels) if model else class_numbers(labels, content["classes"])
     what = "these are not the data it was written for: a value or label differs, or the order of the rows"
     require(about["sha256"] == fingerprint(rows, labels), what)
-    return ["the fingerprint is that of these data", *KINDS[content["kind"]][-1](content, rows, said)]
+    return ["the fingerprint is that of these data", *KINDS[content["kind"]][-1](content, rows, response)]
 
 
 def main(arguments: Sequence[str]) -> int:

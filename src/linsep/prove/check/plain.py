@@ -112,8 +112,8 @@ def check_refutation(refutation: Any, classes: int, exact: Rows, codes: Codes, *
     parts = inequalities(which, rivals, exact, codes, classes)
     require(not any(total(factors, parts)), "the rows of the refutation do not add up to zero")
     some = sorted(set(which))
-    told = "rows with positive multipliers add up to zero: no plane has them all strictly on their sides"
-    lines = [f"{len(some)} {told}"]
+    what = "rows with positive multipliers add up to zero: no plane has them all strictly on their sides"
+    lines = [f"{len(some)} {what}"]
     if spanning:
         width = len(exact[0][0])
         outside = normals([exact[i] for i in some], width)

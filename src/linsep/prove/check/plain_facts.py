@@ -3,7 +3,7 @@
 A *row* z is a list of integers with the denominator that they were multiplied with. Every number is exact; there is no
 tolerance. docs/proof-format.md says which facts a claim of each kind needs, and why they suffice.
 
-1. ``total``: the sum Σ λ z, to be compared with what it is said to be; the signs of λ are seen at once.
+1. ``total``: the sum Σ λ z, to be compared with the claim; the signs of λ are seen at once.
 2. ``signs``: the sign of g·z for each of many rows.
 3. ``independent``: some rows have at least a given rank.
 4. ``normals``: vectors that span what is orthogonal to some rows. Rows on which they are all 0 are spanned by these.
@@ -32,8 +32,8 @@ def signs(g: Sequence[int | Fraction], rows: Iterable[Exact]) -> Iterator[int]:
     """Fact 2: yield the sign of g·z of every row; denominators, which are positive, do not change it."""
     vector, _ = whole(g)
     for z, _ in rows:
-        height = sum(map(mul, vector, z))
-        yield (height > 0) - (height < 0)
+        value = sum(map(mul, vector, z))
+        yield (value > 0) - (value < 0)
 
 
 def independent(rows: Sequence[Exact], least: int) -> bool:

@@ -202,12 +202,12 @@ def check_separation(content: dict[str, Any], rows: Rows, answers: Sequence[Answ
     rest = claims.check_rest(separated)
     claims.check_coefficients(aliased, separated)
     statuses = [each["status"] for each in content["coefficients"]]
-    told = ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
+    counts = ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
     return [
         f"{len(claims.rows)} constraints on {claims.width} coefficients of rank {len(claims.columns)}",
         f"a direction separates {len(separated)} of them and leaves the others at 0",
         f"{rest} of the others cancel with positive multipliers and span them",
-        f"every coefficient has the status that the proof states: {told}",
+        f"every coefficient has the status that the proof states: {counts}",
     ]
 
 
@@ -228,10 +228,10 @@ class Claims:
         """Return the sign of every constraint on a vector that must be in the cone."""
         fits = len(g) == self.width and not any(g[j] for j in set(range(self.width)) - set(self.columns))
         require(fits, "a direction has numbers in columns that are not kept, or too few")
-        heights = list(signs(g, self.rows))
-        for i, (height, is_equal) in enumerate(zip(heights, self.equal, strict=True)):
-            require(height == 0 or (height > 0 and not is_equal), f"constraint {i} does not hold on a direction")
-        return heights
+        sides = list(signs(g, self.rows))
+        for i, (side, is_equal) in enumerate(zip(sides, self.equal, strict=True)):
+            require(side == 0 or (side > 0 and not is_equal), f"constraint {i} does not hold on a direction")
+        return sides
 
     def combined(self, evidence: dict[str, Any], least: int | None) -> list[Fraction]:
         """Return a sum in the columns kept; multipliers of inequalities above 0 (1), not below (0) or any (None)."""
@@ -264,14 +264,17 @@ class Claims:
         return aliased
 
     def check_split(self) -> set[int]:
-        """Step 2: the direction is in the cone, and separates what it is said to."""
+        """Step 2: the direction is in the cone, and separates what is claimed."""
         separated = [i for i, sign in enumerate(self.in_cone(numbers(self.content["direction"]))) if sign]
-        said: list[int] = []
+        claimed: list[int] = []
         for first, last in self.content["separated"]:
-            require((not said or first > said[-1]) and first <= last < len(self.rows), "the stretches are not in order")
-            said += range(first, last + 1)
-        require(said == separated, "the direction does not separate these constraints")
-        kind = "overlap" if not said else "complete" if len(said) == len(self.rows) else "quasi"
+            require(
+                (not claimed or first > claimed[-1]) and first <= last < len(self.rows),
+                "the stretches are not in order",
+            )
+            claimed += range(first, last + 1)
+        require(claimed == separated, "the direction does not separate these constraints")
+        kind = "overlap" if not claimed else "complete" if len(claimed) == len(self.rows) else "quasi"
         require(self.content["claim"] == kind, f"the claim is not {kind}")
         return set(separated)
 

@@ -101,8 +101,8 @@ def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Exact], l
                 continue
             well(len(rows) * len(how["columns"]) <= MOST_CELLS, "the table is too large for this program")
             rows.append(whole([number_in(cells, column, how) for column in how["columns"]]))
-            said = tuple(response_text(cells[name].strip(), how) for name in response)
-            labels.append(said if len(said) > 1 else said[0])
+            parts = tuple(response_text(cells[name].strip(), how) for name in response)
+            labels.append(parts if len(parts) > 1 else parts[0])
     return rows, labels
 
 
@@ -193,8 +193,8 @@ def fingerprint(rows: Iterable[Exact], labels: Sequence[Any]) -> str:
     """Return the name of a table: a hash of its labels and of the doubles nearest to its values."""
     names, counts, cells = (hashlib.sha256() for _ in range(3))
     for (row, bottom), label in zip(rows, labels, strict=True):
-        for said in label if isinstance(label, tuple) else (label,):
-            text = label_text(said).encode()
+        for part in label if isinstance(label, tuple) else (label,):
+            text = label_text(part).encode()
             names.update(struct.pack("<q", len(text)) + text)
         near = [nearest(value, bottom) + 0.0 for value in row]  # 0 for -0
         used = [j for j, value in enumerate(near) if value]

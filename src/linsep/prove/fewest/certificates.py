@@ -1,32 +1,32 @@
-"""Turns the result of a fewest-errors search into a certificate with exact numbers, and results into documents."""
+"""The refutations that a search for the fewest errors knows, made exact, and the proof that it writes of them."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from flint import fmpz_mat
 
-from linsep.prove.check.check_fewest import HEAVIEST
-from linsep.prove.check.plain_document import meaning_of, numbers, whole
-from linsep.prove.claims import Separator
-from linsep.prove.fewest.packing import BITS
-from linsep.prove.numbers.given import exact_array, number_written
+from linsep.clock import Clock  # without a limit: refutations have few rows
+from linsep.problem import Array, Floats
+from linsep.prove.core.constraints import cancels, integer_rows
+from linsep.prove.core.scaled_view import raw_differences
+from linsep.prove.fewest.items import Items
+from linsep.prove.numbers import algebra, exact_solve
 
 if TYPE_CHECKING:
-    from linsep.prove.fewest.items import Items
-    from linsep.prove.fewest.results import Fewest
     from linsep.prove.fewest.search import Node, Search
 
-Tree = Any  # a dead leaf is the number of a refutation; a packing leaf a list of [refutation, units] pairs; an inner
-# node is [row, case that it is right, case that it is wrong]
+BITS = 20  # weights of a packing are multiples of 2**-BITS
+_SHORT = 10  # rows up to which integers of full length are as fast as digits found by floats
 
 
 @dataclass(frozen=True)
 class Combination:
-    """A conditional refutation: rows, the classes they are told from (if more than two), integer multipliers not 0."""
+    """A conditional refutation: rows, the classes they are held against (if more than two), integers not 0."""
 
     rows: tuple[int, ...]
     rivals: tuple[int, ...]
@@ -42,32 +42,125 @@ class Proof:
     refutations : tuple of Combination
     common : tuple of (int, int)
         Refutations and weights that belong to every packing of the tree in which they may be used.
-    tree : nested lists
-        A number is a leaf in which this refutation leaves no case; a list of pairs is a packing, weights in units of
-        ``2**-bits``; ``[row, right, wrong]`` splits a case.
+    tree : list of dict
+        Its nodes one after the other, as in a document: ``{"row": i}`` splits a case, that the row is right comes
+        before that it is wrong; ``{"dead": k}`` is a leaf in which refutation ``k`` leaves no case; ``{"packing":
+        [[k, units], ...]}`` is one with weights in units of ``2**-bits``.
     bits : int
     """
 
     refutations: tuple[Combination, ...]
     common: tuple[tuple[int, int], ...]
-    tree: Tree
+    tree: list[dict[str, Any]]
     bits: int = BITS
 
     def __repr__(self) -> str:
-        leaves = count_leaves(self.tree)
+        leaves = sum("row" not in node for node in self.tree)
         return f"Proof({len(self.refutations)} refutations, {leaves} {'case' if leaves == 1 else 'cases'})"
 
 
-def count_leaves(tree: Tree) -> int:
-    """Return how many leaves a tree has."""
-    total, stack = 0, [tree]
-    while stack:
-        here = stack.pop()
-        if isinstance(here, list) and here and isinstance(here[0], int):
-            stack += here[1:]
-        else:
-            total += 1
-    return total
+NOTHING = Proof((), (), [{"packing": []}])  # proves that there are no fewer errors than 0
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The refutations of a search
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A conditional refutation: places in ``Items.ids`` with positive and with negative multipliers."""
+
+    plus: Array
+    minus: Array
+    items: Array  # (k,) items of ``plus``, each once
+    wrong: Array  # (k,) items of ``minus``, each once
+
+    @cached_property
+    def places(self) -> Array:
+        """All places, positive ones first."""
+        return np.concatenate((self.plus, self.minus))
+
+
+class Pool:
+    """All refutations found so far, as flat arrays that a node can be compared with at once."""
+
+    def __init__(self, items: Items) -> None:
+        self.items = items
+        self.cuts: list[Cut] = []
+        self.known: dict[tuple[bytes, bytes], int] = {}
+        self.exact: dict[int, list[int] | None] = {}  # multipliers by inequality, plus first; None: floats were wrong
+        self._flat: tuple[Array, ...] = ()  # items of all refutations, and which of them each belongs to
+        self._listed = -1
+
+    def add(self, plus: Array, minus: Array) -> int:
+        """Return the number of a refutation, new or not."""
+        plus, minus = np.sort(plus), np.sort(minus)
+        number = self.known.setdefault((plus.tobytes(), minus.tobytes()), len(self.cuts))
+        if number == len(self.cuts):
+            self.cuts.append(Cut(plus, minus, np.unique(plus // self.items.V), np.unique(minus // self.items.V)))
+        return number
+
+    def usable(self, state: Array) -> Array:
+        """Return which refutations may be used where ``state`` is 1 for items held right, -1 wrong, 0 undecided."""
+        plus, plus_of, minus, minus_of = self._arrays()
+        usable = np.ones(len(self.cuts), dtype=bool)
+        usable[plus_of[state[plus] < 0]] = False
+        usable[minus_of[state[minus] >= 0]] = False
+        usable[[number for number, multipliers in self.exact.items() if multipliers is None]] = False
+        return usable
+
+    def covered(self, y: Floats, state: Array) -> Floats:
+        """Return for every refutation how much of it ``y`` covers, rows held right left out."""
+        plus, plus_of, _, _ = self._arrays()
+        total = np.bincount(plus_of, weights=np.where(state[plus] == 0, y[plus], 0.0), minlength=len(self.cuts))
+        return np.asarray(total, dtype=np.float64)
+
+    def _arrays(self) -> tuple[Array, ...]:
+        """Return the items of all refutations and whose they are: of those held right, then of those held wrong."""
+        if self._listed != len(self.cuts):
+            self._flat, self._listed = (), len(self.cuts)
+            for parts in ([cut.items for cut in self.cuts], [cut.wrong for cut in self.cuts]):
+                items = np.concatenate((np.zeros(0, dtype=np.intp), *parts)).astype(np.intp)
+                self._flat += items, np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        return self._flat
+
+    def multipliers(self, number: int) -> list[int] | None:
+        """Return exact multipliers of a refutation, plus before minus, or None if the floats were wrong."""
+        if number not in self.exact:
+            self.exact[number] = self._solved(self.cuts[number])
+        return self.exact[number]
+
+    def _solved(self, cut: Cut) -> list[int] | None:
+        """Solve for multipliers of the right signs; 0 for rows that turn out not to be needed."""
+        data, ids = self.items.data, self.items.ids[cut.places]
+        signs = np.repeat([1, -1], (len(cut.plus), len(cut.minus)))
+        A, shifts = integer_rows(data, ids)
+        if len(ids) > _SHORT:
+            quick = exact_solve.dependency(raw_differences(data, ids) * signs[:, None], np.ones(len(ids)), Clock())
+            if quick is not None:
+                exact = _signed(quick, signs)
+                factors = [value * Fraction(2) ** shift for value, shift in zip(exact, shifts, strict=True)]
+                if max(exact) > 0 and cancels(A, factors):
+                    return algebra.primitive(exact)
+        turned = fmpz_mat([[int(sign) * v for v in row] for sign, row in zip(signs.tolist(), A.tolist(), strict=True)])
+        slow = algebra.dependency(turned) or algebra.nearest(turned, [], np.zeros(0), Clock())[1]
+        exact = [0] if slow is None else _signed(slow, signs)
+        if max(exact) <= 0:
+            return None
+        highest = max(shifts)
+        return algebra.primitive([value << (highest - shift) for value, shift in zip(exact, shifts, strict=True)])
+
+
+def _signed(found: Any, signs: Array) -> list[int]:
+    """Return the multipliers of a dependency by row, with the signs of the rows; 0 for those it does not name."""
+    exact = [0] * len(signs)
+    for place, value in zip(found.rows.tolist(), found.multipliers, strict=True):
+        exact[place] = int(value) * int(signs[place])
+    return exact
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The proof
 
 
 class Unproved(Exception):  # noqa: N818, the search goes on
@@ -78,117 +171,66 @@ class Unproved(Exception):  # noqa: N818, the search goes on
         self.node = node
 
 
-class Writer:
-    """Writes the proof that every plane costs at least ``lower``, what is forced left out."""
+def write_proof(search: Search, lower: int) -> Proof:
+    """Return the proof that every plane costs at least ``lower``, what is forced left out.
 
-    def __init__(self, search: Search, lower: int) -> None:
-        self.search, self.items, self.lower = search, search.items, lower
-        self.table: dict[int, int] = {}  # number in the pool to number in the proof
-        self.refutations: list[Combination] = []
-        self.common: list[tuple[int, int]] = []
-        for each in self.items.forced:
-            self.common.append((len(self.refutations), each.amount << BITS))
-            self.refutations.append(combination(self.items, list(each.ids), [1] * len(each.ids)))
+    Raises Unproved where floats promised too much.
+    """
+    items, pool, C = search.items, search.pool, search.items.data.classes
+    refutations: list[Combination] = []
+    numbers: dict[int, int] = {}  # number in the pool to number in the proof
 
-    def proof(self) -> Proof:
-        """Return the proof; raise Unproved where floats promised too much."""
-        tree = self._tree(self.search.root)
-        return self._ordered(tree)
+    def write(ids: list[int], multipliers: list[int]) -> int:
+        parts = sorted((number, value) for number, value in zip(ids, multipliers, strict=True) if value)
+        rivals = tuple(number % C for number, _ in parts) if C > 2 else ()
+        refutations.append(Combination(tuple(i // C for i, _ in parts), rivals, tuple(value for _, value in parts)))
+        return len(refutations) - 1
 
-    def _tree(self, node: Node) -> Tree:
-        if node.dead is not None:
-            return self._number(node, node.dead)
-        if node.spent + sum(u for _, u in node.packing) > self.lower - 1 or not node.children:
-            return self._packing(node)
-        row = int(self.items.rows[node.split])
-        return [row, *(self._tree(child) for child in node.children)]
-
-    def _packing(self, node: Node) -> Tree:
-        """Return as much of a packing as the bound needs, the largest weights first."""
-        need = (self.lower - 1 - node.spent) << BITS
-        if need < 0:
-            return []
-        numbers, u = exact_weights(self.search, node)
-        if sum(u) <= need:
-            raise Unproved(node)
-        chosen: list[list[int]] = []
-        total = 0
-        for number, units in sorted(zip(numbers, u, strict=True), key=lambda pair: (-pair[1], pair[0])):
-            if total > need:
-                break
-            plus = self._true_items(number)
-            if all(node.state[k] > 0 for k in plus):
-                return self._number(node, number)
-            chosen.append([self._number(node, number), units])
-            total += units
-        return chosen
-
-    def _true_items(self, number: int) -> set[int]:
-        """Return the items whose multipliers are really positive."""
-        multipliers = self.search.pool.multipliers(number) or []
-        plus = self.search.pool.cuts[number].plus.tolist()
-        return {place // self.items.V for place, value in zip(plus, multipliers, strict=False) if value > 0}
-
-    def _number(self, node: Node, number: int) -> int:
-        """Return the number of a refutation in the proof."""
-        if number not in self.table:
-            multipliers = self.search.pool.multipliers(number)
+    def number_of(node: Node, k: int) -> int:
+        if k not in numbers:
+            multipliers = pool.multipliers(k)
             if multipliers is None:
                 raise Unproved(node)
-            cut = self.search.pool.cuts[number]
-            ids = self.items.ids[[*cut.plus.tolist(), *cut.minus.tolist()]].tolist()
-            self.table[number] = len(self.refutations)
-            self.refutations.append(combination(self.items, ids, multipliers))
-        return self.table[number]
+            numbers[k] = write(items.ids[pool.cuts[k].places].tolist(), multipliers)
+        return numbers[k]
 
-    def _ordered(self, tree: Tree) -> Proof:
-        """Give the refutations used most the smallest numbers."""
-        uses = [0] * len(self.refutations)
-        stack = [tree]
-        while stack:
-            here = stack.pop()
-            if isinstance(here, int):
-                uses[here] += 1
-            elif here and isinstance(here[0], int):
-                stack += here[1:]
-            else:
-                for k, _ in here:
-                    uses[k] += 1
-        order = sorted(range(len(uses)), key=lambda k: (-uses[k], k))
-        new = {k: place for place, k in enumerate(order)}
-        return Proof(
-            tuple(self.refutations[k] for k in order),
-            tuple((new[k], units) for k, units in self.common),
-            _renamed(tree, new),
-        )
+    def leaf(node: Node) -> dict[str, Any]:
+        """Return as much of a packing as the bound needs, the largest weights first."""
+        need = (lower - 1 - node.spent) << BITS
+        weights = exact_weights(search, node) if need >= 0 else []
+        if need >= 0 and sum(units for _, units in weights) <= need:
+            raise Unproved(node)
+        chosen: list[list[int]] = []
+        for k, units in sorted(weights, key=lambda pair: (-pair[1], pair[0])):
+            if need < 0:
+                break
+            held = zip(pool.cuts[k].plus.tolist(), pool.multipliers(k) or [], strict=False)
+            if all(node.state[place // items.V] > 0 for place, value in held if value > 0):
+                return {"dead": number_of(node, k)}
+            chosen.append([number_of(node, k), units])
+            need -= units
+        return {"packing": chosen}
 
-
-def _renamed(tree: Tree, new: dict[int, int]) -> Tree:
-    """Return the tree with other numbers of refutations."""
-    if isinstance(tree, int):
-        return new[tree]
-    if tree and isinstance(tree[0], int):
-        return [tree[0], _renamed(tree[1], new), _renamed(tree[2], new)]
-    return [[new[k], units] for k, units in tree]
+    common = [(write(list(each.ids), [1] * len(each.ids)), each.amount << BITS) for each in items.forced]
+    tree, stack = [], [search.root]
+    while stack:
+        node = stack.pop()
+        if node.dead is not None:
+            tree.append({"dead": number_of(node, node.dead)})
+        elif node.spent + sum(u for _, u in node.packing) > lower - 1 or not node.children:
+            tree.append(leaf(node))
+        else:
+            tree.append({"row": int(items.rows[node.split])})
+            stack += reversed(node.children)
+    return Proof(tuple(refutations), tuple(common), tree)
 
 
-def combination(items: Items, ids: list[int], multipliers: list[int]) -> Combination:
-    """Return rows and multipliers, those that are 0 left out, in the order of the rows."""
-    C = items.data.classes
-    parts = sorted((number, value) for number, value in zip(ids, multipliers, strict=True) if value)
-    return Combination(
-        tuple(number // C for number, _ in parts),
-        tuple(number % C for number, _ in parts) if C > 2 else (),
-        tuple(value for _, value in parts),
-    )
-
-
-def exact_weights(search: Search, node: Node) -> tuple[list[int], list[int]]:
-    """Return the refutations of a node's packing that are exact, and dyadic weights that no item's cost forbids."""
+def exact_weights(search: Search, node: Node) -> list[tuple[int, int]]:
+    """Return the refutations of a node's packing that are exact, with dyadic weights that no item's cost forbids."""
     pool, cost = search.pool, search.items.cost
-    kept = [(number, u) for number, u in node.packing if pool.multipliers(number) is not None]
-    units = [int(u * (1 << BITS)) for _, u in kept]
-    sets = [[i for i in pool.cuts[number].items.tolist() if node.state[i] == 0] for number, _ in kept]
+    exact = [(number, u) for number, u in node.packing if pool.multipliers(number) is not None]
+    units = [int(u * (1 << BITS)) for _, u in exact]
+    sets = [[i for i in pool.cuts[number].items.tolist() if node.state[i] == 0] for number, _ in exact]
     for _ in range(50):
         load: dict[int, int] = {}
         for each, unit in zip(sets, units, strict=True):
@@ -198,110 +240,8 @@ def exact_weights(search: Search, node: Node) -> tuple[list[int], list[int]]:
         if not over:
             break
         for k, each in enumerate(sets):
-            for i in each:
-                if i in over:
-                    total, room = over[i]
-                    units[k] = min(units[k], units[k] * room // total)
+            for total, most in (over[i] for i in each if i in over):
+                units[k] = min(units[k], units[k] * most // total)
     else:
         units = [0] * len(units)
-    return [number for number, _ in kept], units
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Documents
-
-
-def fewest_to_json(fewest: Fewest) -> dict[str, Any]:
-    """Return what a document says about a result, without the data."""
-    W, b = fewest.plane.exactly()
-    two = len(fewest.classes) == 2
-    content: dict[str, Any] = {
-        "kind": fewest.kind,
-        "meaning": "",
-        "fit_intercept": fewest.fit_intercept,
-        "classes": list(fewest.classes),
-        "n_features": fewest.n_features,
-        "values": fewest.values,
-        "lower": fewest.lower,
-        "upper": fewest.upper,
-        "sample_weight": None if fewest.weights is None else fewest.weights.tolist(),
-        "separator": {"w": [[number_written(v) for v in w] for w in W], "b": [number_written(v) for v in b]},
-        "wrong": fewest.rows.tolist(),
-        "bits": fewest.certificate.bits,
-        "refutations": [
-            {
-                "rows": list(each.rows),
-                **({} if two else {"rivals": list(each.rivals)}),
-                "multipliers": [number_written(Fraction(value)) for value in each.multipliers],
-            }
-            for each in fewest.certificate.refutations
-        ],
-        "common": [list(pair) for pair in fewest.certificate.common],
-        "tree": _flat(fewest.certificate.tree),
-    }
-    return content | {"meaning": meaning_of(content)}
-
-
-def _flat(tree: Any) -> list[dict[str, Any]]:
-    """Return the nodes of a tree one after the other, the case that a row is right before the one that it is wrong."""
-    found: list[dict[str, Any]] = []
-    stack = [tree]
-    while stack:
-        here = stack.pop()
-        if isinstance(here, int):
-            found.append({"dead": here})
-        elif here and isinstance(here[0], int):
-            found.append({"row": here[0]})
-            stack += [here[2], here[1]]
-        else:
-            found.append({"packing": [list(pair) for pair in here]})
-    return found
-
-
-def fewest_from_json(content: dict[str, Any], note: str = "") -> Fewest:
-    """Return the result that a document tells; nothing it claims is checked here. Depths are not in it, and NaN."""
-    from linsep.prove.fewest.results import Fewest
-
-    classes, plane, wrong = tuple(content["classes"]), content["separator"], content["wrong"]
-    table = exact_array([value for texts in (*plane["w"], plane["b"]) for value in numbers(texts)])
-    W, b = table[: -len(plane["b"])].reshape(len(plane["w"]), -1), table[-len(plane["b"]) :]
-    refutations = []
-    for each in content["refutations"]:
-        multipliers = whole(numbers(each["multipliers"]))[0]
-        refutations.append(Combination(tuple(each["rows"]), tuple(each.get("rivals", ())), tuple(multipliers)))
-    counted, common = content["sample_weight"], tuple((k, u) for k, u in content["common"])
-    if counted is not None and not sum(counted) < HEAVIEST:
-        raise ValueError("its weights add up to 2^53 or more")
-    return Fewest(
-        content["lower"],
-        content["upper"],
-        np.array(wrong, dtype=np.intp),
-        np.full(len(wrong), np.nan),
-        Separator(W[0], b.tolist()[0]) if len(classes) == 2 else Separator(W, b),
-        Proof(tuple(refutations), common, _nested(content["tree"]), content["bits"]),
-        classes,
-        content["n_features"],
-        content["fit_intercept"],
-        None if counted is None else np.array(counted, dtype=np.int64),
-        note,
-        content["values"],
-    )
-
-
-def _nested(nodes: list[dict[str, Any]]) -> Any:
-    """Return a tree that is written node by node: the number of a refutation, pairs, or ``[row, right, wrong]``."""
-    top: list[Any] = [None]
-    places = [(top, 0)]  # of the nodes to come
-    for node in nodes:
-        into, place = places.pop()
-        if "row" in node:
-            into[place] = [node["row"], None, None]
-            places += [(into[place], 2), (into[place], 1)]
-        else:
-            into[place] = node["dead"] if "dead" in node else node["packing"]
-    return top[0]
-
-
-def fewest_size(fewest: Fewest) -> int:
-    """Return how many bytes the certificate takes as a document, about."""
-    return len(json.dumps(fewest_to_json(fewest), separators=(",", ":"), default=str))
+    return [(number, unit) for (number, _), unit in zip(exact, units, strict=True)]

@@ -57,9 +57,9 @@ class Items:
         """What every plane gets wrong, as the forced refutations prove."""
         return sum(each.amount for each in self.forced)
 
-    def plane(self, w: Floats, *, exact: bool = False) -> Separator:
-        """Return the plane of whitened weights for the data as given."""
-        return self.field.plane(self.turn @ w, exact=exact)
+    def plane(self, w: Floats) -> Separator:
+        """Return the plane of whitened weights for the data as they are."""
+        return self.field.plane(self.turn @ w)
 
 
 def _points(data: Data) -> Array:

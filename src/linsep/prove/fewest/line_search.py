@@ -33,6 +33,13 @@ def scores(Z: Any, w: Any, s: Any) -> None:
         s[i] = total
 
 
+def scored(Z: Any, w: Any) -> Any:
+    """Return ``z·w`` of every row."""
+    s = np.empty(len(Z))
+    scores(Z, w, s)
+    return s
+
+
 @_compiled
 def wrong_cost(s: Any, cost: Any, V: int) -> int:
     """Return the cost of the items that are not right."""

@@ -4,10 +4,15 @@ For every inequality that the node's plane has wrong, the cheapest refutation th
 (``simplex``), at the prices of the present cover: it has exactly one wrong row, as those of a tight packing must. The
 prices are smoothed over the rounds (Wentges 1997) and perturbed, against going round in circles. Where there is none
 through a row, the row can come back: the prices are a plane that has it right and loses no other.
+
+The packing program is ``max Σ u`` with ``Σ_{I ∋ i} u_I ≤ c_i``: no row carries more than its copies. It is solved as
+its dual, the fractional cover ``min Σ c_i y_i`` with ``Σ_{i ∈ I} y_i ≥ 1``: refutations come as new rows, and the dual
+simplex of HiGHS goes on from where it was (Huangfu & Hall 2018).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter as now
 from typing import Any
 
@@ -16,8 +21,7 @@ import numpy as np
 from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Floats
 from linsep.prove.fewest import line_search, simplex
-from linsep.prove.fewest.packing import Cover
-from linsep.prove.fewest.search import EPS, Node, Search
+from linsep.prove.fewest.search import EPS, Budget, Node, Search
 
 _LOOSE = 0.3  # refutations covered by so much more than 1 are not passed on
 _DROP = 0.3  # the share of such refutations at which they are taken out of the program
@@ -31,6 +35,85 @@ _NODE_STEPS = 60  # line searches at a node
 _NODE_WORK = 5e7  # cells that they may look at
 _SHORT = 1e-4  # less is as good as covered
 _BEGINNINGS = 60  # planes that disjoint refutations are looked for
+_PERTURBED = 1e-5  # costs, by so much at most, relatively
+_SLICE = 5.0  # seconds after which a long program is interrupted to see whether it should go on
+_OPTIONS: dict[str, Any] = {
+    "output_flag": False,
+    "threads": 1,
+    "presolve": "off",
+    "solver": "simplex",
+    "random_seed": 0,
+}
+
+
+class Cover:
+    """The fractional cover of refutations, each given as the items it uses, and the packing that is its dual."""
+
+    def __init__(self, cost: Array) -> None:
+        import highspy
+
+        self.solver = highspy.Highs()
+        for name, value in _OPTIONS.items():
+            self.solver.setOptionValue(name, value)
+        self.cost, self.rows = cost, 0
+        n = len(cost)
+        none: Any = np.zeros(0)
+        zeros, top = np.zeros(n), np.full(n, highspy.kHighsInf)
+        self.solver.addCols(n, zeros, zeros, top, 0, np.zeros(n, np.int32), none, none)
+        self.favor(np.zeros(n, dtype=bool))
+
+    def favor(self, which: Array) -> None:
+        """Have the cover take some items rather than others that would do as well."""
+        n = len(which)
+        noise = 0.5 * _PERTURBED * (np.random.default_rng(2).random(n) + ~which)
+        self.solver.changeColsCost(n, np.arange(n, dtype=np.int32), self.cost * (1.0 + noise))
+
+    def add(self, sets: Sequence[Array]) -> None:
+        """Add refutations."""
+        import highspy
+
+        if not sets:
+            return
+        lengths = np.array([len(each) for each in sets])
+        starts = np.concatenate(([0], np.cumsum(lengths)[:-1])).astype(np.int32)
+        indices = np.concatenate(sets).astype(np.int32)
+        top = np.full(len(sets), highspy.kHighsInf)
+        self.solver.addRows(len(sets), np.ones(len(sets)), top, len(indices), starts, indices, np.ones(len(indices)))
+        self.rows += len(sets)
+
+    def drop(self, which: Array) -> None:
+        """Remove refutations by their numbers, the others move up; the next program goes on without them."""
+        basis = self.solver.getBasis()
+        keep = np.ones(self.rows, dtype=bool)
+        keep[which] = False
+        status = basis.row_status
+        basis.row_status = [status[k] for k in np.flatnonzero(keep).tolist()]
+        self.solver.deleteRows(len(which), which.astype(np.int32))
+        self.solver.setBasis(basis)
+        self.rows -= len(which)
+
+    def solve(self, clock: Budget) -> tuple[Floats, Floats] | None:
+        """Return the cover ``y`` and the packing ``u``; None if the solver gave up.
+
+        Raises OutOfTime or Cancelled.
+        """
+        import highspy
+
+        if self.rows == 0:
+            return np.zeros(self.solver.getNumCol()), np.zeros(0)
+        tries = 2
+        while tries:
+            self.solver.setOptionValue("time_limit", self.solver.getRunTime() + max(0.01, min(clock.spare, _SLICE)))
+            self.solver.run()
+            status = self.solver.getModelStatus()
+            if status == highspy.HighsModelStatus.kOptimal:
+                found = self.solver.getSolution()
+                return np.maximum(found.col_value, 0.0), np.maximum(found.row_dual, 0.0) * (1.0 - _PERTURBED)
+            clock.check()
+            if status != highspy.HighsModelStatus.kTimeLimit:  # else it goes on from where it was
+                self.solver.clearSolver()  # from scratch, once
+                tries -= 1
+        return None
 
 
 class Bounding:
@@ -77,8 +160,7 @@ class Bounding:
         self._enlist(node.cuts[self.pool.usable(self.state)[node.cuts]])
         if node is search.root and not self.active:
             self._first_refutations()
-        line_search.scores(self.A, node.w, scores := np.empty(len(self.A)))
-        wrong: Array = np.asarray((scores.reshape(-1, self.V) <= 0).any(axis=1))
+        wrong: Array = np.asarray((self._scores().reshape(-1, self.V) <= 0).any(axis=1))
         self.cover.favor(wrong)  # a refutation of a tight packing has one wrong row
         before, effort = 0.0, 0.0
         while True:
@@ -120,7 +202,6 @@ class Bounding:
     def _walk(self) -> None:
         """Look for a good plane that has the decided items as they are held."""
         search, node = self.search, self.node
-        scores = np.empty(len(self.A))
         if self.V == 1 and node is not search.root:
             w = node.w.copy()
             steps = 1 + min(_NODE_STEPS, int(_NODE_WORK / (self.A.size + 1)))
@@ -129,10 +210,19 @@ class Bounding:
             if search.float_cost(w) < search.upper:
                 search.adopt(w)
         if node is search.root:  # a first guess at the prices: rows near the plane are scarce
-            line_search.scores(self.A, node.w, scores)
-            typical = float(np.median(scores[scores > 0])) if (scores > 0).any() else 1.0
+            scores, typical = self._scores(), self._typical()
             guess = np.where(scores > 0, 0.3 / (1.0 + 8.0 * np.abs(scores) / typical), 0.7)
             self.prices = guess.reshape(-1, self.V).max(axis=1)
+
+    def _scores(self) -> Floats:
+        """Return ``z·w`` of every inequality under the node's plane."""
+        found: Floats = line_search.scored(self.A, self.node.w)
+        return found
+
+    def _typical(self) -> float:
+        """Return the median score of the inequalities that are right."""
+        right = (scores := self._scores())[scores > 0]
+        return float(np.median(right)) if len(right) else 1.0
 
     def _costs(self) -> Array:
         """Return costs that put decided items above all."""
@@ -197,9 +287,7 @@ class Bounding:
         prices += _NOISE * rng.random(len(prices))
         prices[self.barred] = np.inf
         own = np.repeat(y, self.V)
-        scores = np.empty(len(self.A))
-        line_search.scores(self.A, self.node.w, scores)
-        wrong = scores <= 0
+        wrong = self._scores() <= 0
         through = np.flatnonzero(wrong & ~self.barred & ((own < 1 - _SHORT) | (self.held != 0)))
         if len(through) > _MOST:
             through = np.sort(rng.choice(through, _MOST, replace=False))
@@ -260,13 +348,11 @@ class Bounding:
         size, other = float(np.abs(node.w).max()), float(np.abs(pi).max())
         if not (size > 0 and other > 0):
             return False
-        cost, scores = self._costs(), np.empty(len(self.A))
-        line_search.scores(self.A, node.w, scores)
-        now_at = line_search.wrong_cost(scores, cost, self.V)
+        cost = self._costs()
+        now_at = line_search.wrong_cost(self._scores(), cost, self.V)
         for share in (1e-1, 1e-3, 1e-5):
             w = share * node.w / size - pi / other
-            line_search.scores(self.A, w, scores)
-            if line_search.wrong_cost(scores, cost, self.V) < now_at:
+            if line_search.wrong_cost(line_search.scored(self.A, w), cost, self.V) < now_at:
                 node.w = w
                 if search.float_cost(w) < search.upper:
                     search.adopt(w)
@@ -308,13 +394,10 @@ class Bounding:
 
         Rows near the plane are scarce: they have a high price, and wrong rows near it, which need them, come first.
         """
-        scores = np.empty(len(self.A))
-        line_search.scores(self.A, self.node.w, scores)
+        scores = self._scores()
         through = np.flatnonzero(scores <= 0)
         through = through[np.argsort(-scores[through], kind="stable")]
-        right = scores[scores > 0]
-        typical = float(np.median(right)) if len(right) else 1.0
-        prices = np.where(scores > 0, 1.0 / (0.05 + np.maximum(scores, 0.0) / typical), np.inf)
+        prices = np.where(scores > 0, 1.0 / (0.05 + np.maximum(scores, 0.0) / self._typical()), np.inf)
         left, D, n = self.items.cost.copy(), self.A.shape[1], len(self.A)
         for j in through.tolist():
             self.search.clock.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -11,23 +12,23 @@ import numpy as np
 
 from linsep.clock import OPERATION, Clock, UntilStopped
 from linsep.data.arrays import as_scipy, refuse_not_finite, to_rows
-from linsep.data.labels import at_least_two_classes, check_same_length, class_labels, refuse_measurements
-from linsep.data.matrices import as_matrix
+from linsep.data.labels import refuse_measurements
 from linsep.data.parallel import quiet_algebra
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError
-from linsep.problem import Array, Dense, Values, take
+from linsep.problem import Array, Values, take
 from linsep.prove.check import check_fewest
 from linsep.prove.checking import check_errors_claim
 from linsep.prove.claims import Data, Separator
-from linsep.prove.fewest.certificates import Proof, Unproved, Writer, fewest_size
+from linsep.prove.documents import claim_of
+from linsep.prove.fewest.certificates import NOTHING, Proof, Unproved, write_proof
 from linsep.prove.fewest.items import make_items
-from linsep.prove.fewest.search import CLOSING, Budget, Search, wrong_rows
+from linsep.prove.fewest.search import CLOSING, Budget, Search, one_class_plane, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.cells import Cells, LongDecimals, cells, nearest_doubles
-from linsep.prove.numbers.given import BINARY, DECIMAL, is_exact, unrounded
-from linsep.prove.numbers.tables import table_from, table_of
+from linsep.prove.numbers.given import BINARY, DECIMAL
+from linsep.prove.numbers.tables import rows_and_classes, table_from, table_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +119,8 @@ class Fewest:
     def _repr_html_(self) -> str:
         proof = "Both bounds are proved in exact arithmetic; check(X, y) verifies them."
         rows = [(row, f"{depth:.4g}") for row, depth in zip(self.rows.tolist(), self.depths.tolist(), strict=True)]
-        said = f"The best plane has {self._bracket()}"
-        return notebook_html(said, f"{self.note} {proof}" if self.note else proof, rows, ("wrong row", "depth"))
+        headline = f"The best plane has {self._bracket()}"
+        return notebook_html(headline, f"{self.note} {proof}" if self.note else proof, rows, ("wrong row", "depth"))
 
     def check(self, X: Any, y: Any = None, *, plain: bool = False) -> bool:
         """Return whether both bounds hold for these data, in exact arithmetic.
@@ -248,11 +249,7 @@ def fewest_errors(
     if isinstance(X, LongDecimals):
         _in_64_bits(X[:64], values, bool(fit_intercept))  # before all digits are read
         X = X.whole()
-    X = unrounded(X)
-    X = X if is_exact(X) else as_matrix(X)
-    y = class_labels(y)
-    check_same_length(X, y)
-    classes, codes = at_least_two_classes(y)
+    X, classes, codes = rows_and_classes(X, y)
     weights = None if sample_weight is None else whole_weights(sample_weight, len(codes))
     names = tuple(classes.tolist())
     ready = None
@@ -265,10 +262,7 @@ def fewest_errors(
     except FloatingPointError:
         refuse_not_finite(X, np.zeros(0))
     if ready is None:
-        data = Data(
-            Dense(np.zeros((len(codes), 1))), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept)
-        )
-        found = _one_class_right(data, names, weights)
+        found = _one_class_right(codes, names, X.shape[1], bool(fit_intercept), weights)
         return replace(found, rows=dropped.in_source(found.rows), dropped=dropped, values=values)
     data, inside = ready
     found = replace(found, rows=dropped.in_source(found.rows), dropped=dropped)
@@ -330,7 +324,7 @@ def _solve(
     with UntilStopped(clock):
         items = make_items(data, each, clock)
     if items is None:
-        return _one_class_right(data, classes, weights)
+        return _one_class_right(data.y, classes, data.n_features, data.offset, weights)
     search = Search(items, clock)
     search.run()
     proof, lower = _proved(search)
@@ -348,20 +342,17 @@ def _solve(
     return found
 
 
-def _one_class_right(data: Data, classes: tuple[Any, ...], weights: Array | None) -> Fewest:
+def _one_class_right(
+    codes: Array, classes: tuple[Any, ...], n_features: int, offset: bool, weights: Array | None
+) -> Fewest:
     """Return what is known of any rows: a plane with an offset has all rows of the heaviest class right."""
-    each = _weights(weights, len(data.y))
-    heaviest = int(np.bincount(data.y, weights=each, minlength=data.classes).argmax()) if data.offset else -1
-    wrong = np.flatnonzero((each > 0) & (data.y != heaviest))
-    b = np.zeros(data.classes)
-    b[heaviest] = float(data.offset)
-    plane = Separator(np.zeros((data.classes, data.n_features)), b)
-    if data.classes == 2:
-        plane = Separator(np.zeros(data.n_features), float(b[1] - b[0]))
-    return Fewest(
-        0, int(each[wrong].sum()), wrong, np.full(len(wrong), float(data.offset)), plane, Proof((), (), []),
-        classes, data.n_features, data.offset, weights,
-    )  # fmt: skip
+    each = _weights(weights, len(codes))
+    heaviest = int(np.bincount(codes, weights=each, minlength=len(classes)).argmax())
+    wrong = np.flatnonzero((each > 0) & ((codes != heaviest) | (not offset)))
+    plane = one_class_plane(heaviest, len(classes), n_features, offset)
+    depths = np.full(len(wrong), float(offset))
+    upper = int(each[wrong].sum())
+    return Fewest(0, upper, wrong, depths, plane, NOTHING, classes, n_features, offset, weights)
 
 
 def _beside_contradictions(data: Data, weights: Array, plane: Separator, cost: int) -> tuple[Separator, Array]:
@@ -393,33 +384,38 @@ def _proved(search: Search) -> tuple[Proof, int]:
     while True:
         lower = search.lower
         try:
-            return Writer(search, lower).proof(), lower
+            return write_proof(search, lower), lower
         except Unproved as error:
             search.reopen(error.node, error.node.spent)
             search.run()
             if search.lower >= lower and lower > 0:
                 continue
             if search.lower == 0 and not search.root.packing:
-                return Writer(search, 0).proof(), 0
+                return write_proof(search, 0), 0
 
 
 def _capped(found: Fewest, search: Search, lower: int, most: float) -> Fewest:
     """Return the result with the largest lower bound whose proof is short enough."""
-    if fewest_size(found) <= most * 1e6:
+    if _size(found) <= most * 1e6:
         return found
     best: Fewest | None = None
     low, high = 0, lower
     while low < high:
         middle = (low + high) // 2
-        shorter = replace(found, lower=search.items.base + middle, certificate=Writer(search, middle).proof())
-        if fewest_size(shorter) <= most * 1e6:
+        shorter = replace(found, lower=search.items.base + middle, certificate=write_proof(search, middle))
+        if _size(shorter) <= most * 1e6:
             best, low = shorter, middle + 1
         else:
             high = middle
     if best is None:
-        best = replace(found, lower=0, certificate=Proof((), (), []))
+        best = replace(found, lower=0, certificate=NOTHING)
     note = f"linsep found a lower bound of {found.lower}, but its proof takes more than {most:g} MB"
     return replace(best, note=note)
+
+
+def _size(fewest: Fewest) -> int:
+    """Return how many bytes the certificate takes as a document, about."""
+    return len(json.dumps(claim_of(fewest), separators=(",", ":")))
 
 
 def _depths(data: Data, rows: Array, plane: Separator) -> Array:

@@ -21,8 +21,8 @@ from linsep.problem import Array, Floats, take
 from linsep.prove.check.exact_signs import sides, signs
 from linsep.prove.claims import Data, Separator, Verdict
 from linsep.prove.fewest import line_search
+from linsep.prove.fewest.certificates import Pool
 from linsep.prove.fewest.items import Items
-from linsep.prove.fewest.refutations import Pool
 from linsep.prove.verdict.decide import decide
 
 EPS = 1e-4  # how far a packing must be above the bound it proves: dyadic weights lose less
@@ -188,7 +188,9 @@ class Search:
 
     def _begin(self) -> None:
         """Find a first plane: one class right, an exact verdict, then line searches from least squares."""
-        self._trivial()
+        data = self.items.data
+        for c in range(data.classes):
+            self.offer(one_class_plane(c, data.classes, data.n_features, data.offset))
         self._report()
         if self.upper == 0:
             return
@@ -200,23 +202,8 @@ class Search:
         if not np.abs(w).max(initial=0.0) > 0:
             w = self.rng.normal(size=len(w))
         steps = 1 + min(_STEPS, int(_WORK / (self.items.Z.size + 1)))
-        self._walk_on_samples(w)
         self.walk(w, steps, 0)
         self.root.w = self.w.copy() if self.w.any() else w
-
-    def _walk_on_samples(self, w: Floats) -> None:
-        """Improve a plane on samples of very many items, each eight times as large as the one before."""
-        items = self.items
-        n, width = len(items.cost), items.V * items.Z.shape[1]
-        size = int(_WORK / (_STEPS * width))
-        while size < n // 8:
-            chosen = np.sort(self.rng.choice(n, size, replace=False))
-            Z = items.Z.reshape(n, items.V, -1)[chosen].reshape(size * items.V, -1)
-            line_search.improve(Z, items.cost[chosen], items.V, w, int(_WORK / Z.size), size)
-            self.adopt(w)
-            self._report()
-            self.clock.check()
-            size *= 8
 
     def walk(self, w: Floats, steps: int, seed: int) -> None:
         """Improve a plane by line searches, a few at a time, and adopt it if it is the best."""
@@ -289,23 +276,12 @@ class Search:
 
     def right(self, w: Floats) -> Array:
         """Return which items are right, as floats see them."""
-        s = np.empty(len(self.items.Z))
-        line_search.scores(self.items.Z, w, s)
-        return np.asarray((s.reshape(-1, self.items.V) > 0).all(axis=1))
+        scores = line_search.scored(self.items.Z, w)
+        return np.asarray((scores.reshape(-1, self.items.V) > 0).all(axis=1))
 
     def float_cost(self, w: Floats) -> int:
         """Return the cost of the wrong items, as floats see them."""
         return int(self.items.cost[~self.right(w)].sum())
-
-    def _trivial(self) -> None:
-        """Begin with planes that have one class right, where planes have offsets, or none."""
-        data = self.items.data
-        for c in range(data.classes):
-            chosen = (np.arange(data.classes) == c) * float(data.offset)
-            plane = Separator(np.zeros((data.classes, data.n_features)), chosen)
-            if data.classes == 2:
-                plane = Separator(np.zeros(data.n_features), float(chosen[1] - chosen[0]))
-            self.offer(plane)
 
     def decide(self, which: Array) -> Verdict | None:
         """Return the exact verdict on some items alone; None if one class is left, which planes with offset have right.
@@ -322,6 +298,14 @@ class Search:
         verdict = decide(part, tuple(range(data.classes)), clock)
         self.clock.check()
         return verdict
+
+
+def one_class_plane(c: int, classes: int, n_features: int, offset: bool) -> Separator:
+    """Return the plane that has all rows of a class right, where planes have offsets; else zeros."""
+    b = np.where(np.arange(classes) == c, float(offset), 0.0)
+    if classes == 2:
+        return Separator(np.zeros(n_features), float(b[1] - b[0]))
+    return Separator(np.zeros((classes, n_features)), b)
 
 
 def wrong_rows(data: Data, rows: Array, plane: Separator) -> Array:

@@ -16,7 +16,6 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from flint import fmpz, fmpz_mat
 
 from linsep.clock import Clock
 from linsep.data.arrays import csr_array, is_sparse, refuse_not_finite, to_rows
@@ -24,7 +23,7 @@ from linsep.data.cache import mapped_array
 from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Floats, Rows, Values
 from linsep.prove.check.exact_signs import signs
-from linsep.prove.check.integers import WORD, over_common
+from linsep.prove.check.integers import over_common
 from linsep.prove.claims import Separator
 from linsep.prove.numbers.decimals import as_decimals, in_doubles
 from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, decimal, exact_array, exact_rows, nearest, shown
@@ -42,15 +41,14 @@ _MOST_SHARE = 0.05  # of the rows, from which on all are kept
 class Cells(NamedTuple):
     """A table in machine numbers: column ``j`` holds ``(value - shifts[j]) * scales[j]``.
 
-    It does so exactly, unless ``exact`` has the integers that it is only near to. With a ``basis``, the columns of the
-    data are sums of columns of the matrix.
+    It does so exactly, unless ``exact`` has the integers that it is only near to, or whose signs it has alone.
     """
 
     matrix: Any  # ndarray or CSR
     scales: list[int]
     shifts: list[Fraction]
-    basis: Any = None  # (columns of the matrix, columns of the data)
     exact: ExactRows | None = None
+    rough: bool = False  # whether the matrix has signs alone, of numbers out of the range of doubles
 
     @property
     def rows(self) -> Rows:
@@ -301,7 +299,7 @@ class ExactRows:
         Each is off by at most 2**-51 of itself; None if they are out of the range in which that holds.
         """
         near = self.near.data
-        scales = [self._scale(j) for j in range(near.shape[1])]
+        scales = [self.scale(j) for j in range(near.shape[1])]
         try:
             found: Floats = near * np.array([float(scale) for scale in scales])
         except OverflowError:
@@ -311,7 +309,7 @@ class ExactRows:
             return None
         return scales, found
 
-    def _scale(self, j: int) -> int:
+    def scale(self, j: int) -> int:
         """Return a number with which all cells of a column are integers."""
         if self.X.dtype == object and not isinstance(self.X, LongDecimals):
             return _column_scale(self.X[:, j].tolist(), self.values)
@@ -377,7 +375,8 @@ class LongDecimals:
         if self._all is None:
             found = self.settled()
             if found is self:
-                found = _objects([[Fraction(p, q) for p in row] for row, q in self.rows()], self.shape[1])
+                rows = (row if q == 1 else [Fraction(p, q) for p in row] for row, q in self.rows())
+                found = _objects(list(rows), self.shape[1])
             self._all = found  # at once: another thread may look
         return self._all
 
@@ -427,9 +426,10 @@ def _objects(rows: list[Any], d: int = 0) -> Array:
     return found
 
 
-def derived(near: Floats, read: Callable[[list[int]], list[Any]]) -> ExactRows:
+def derived(near: Floats, read: Callable[[list[int]], list[Any]], tiny: Callable[[], bool]) -> ExactRows:
     """Return rows that are made of others: the nearest doubles, and what makes some of them, in exact numbers."""
-    return ExactRows(LongDecimals(near, read, lambda: map(over_common, read(list(range(len(near)))))), DECIMAL)
+    rows = LongDecimals(near, read, lambda: map(over_common, read(list(range(len(near))))), tiny=tiny)
+    return ExactRows(rows, DECIMAL)
 
 
 def whole_table(X: Any) -> Any:
@@ -445,30 +445,3 @@ def nearest_doubles(X: Any) -> Any:
         return X
     found = np.array([nearest(value) for value in X.ravel().tolist()], dtype=np.float64)
     return found.reshape(X.shape)
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Longer numbers in pieces
-
-
-def in_pieces(X: Array, values: Values) -> Cells:
-    """Return numbers of any length as integers, cut into pieces of 62 bits, one column each, where they are longer."""
-    pieces: list[Array] = []
-    owners: list[tuple[int, int]] = []  # column of the data, power of two
-    scales = []
-    for j in range(X.shape[1]):
-        left, scale = _column(X[:, j], values, Clock())
-        scales.append(scale)
-        power = 0
-        while True:
-            last = max((abs(value) for value in left), default=0) < 1 << WORD
-            low = left if last else [value & ((1 << WORD) - 1) for value in left]
-            pieces.append(np.array(low, dtype=np.int64))
-            owners.append((j, power))
-            if last:
-                break
-            left, power = [value >> WORD for value in left], power + WORD
-    basis = fmpz_mat(len(pieces), len(scales))
-    for k, (j, power) in enumerate(owners):
-        basis[k, j] = fmpz(1) << power
-    return Cells(np.column_stack(pieces), scales, _no_shifts(X), basis if len(pieces) > len(scales) else None)

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.data.arrays import is_sparse, to_rows
+from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
+from linsep.data.matrices import as_matrix
 from linsep.data.source import Source
 from linsep.problem import Array, Rows, Values
 from linsep.prove.check.plain_document import Fails, class_numbers, whole
@@ -49,6 +51,16 @@ class LabeledTable(NamedTuple):
     def stored(self) -> Rows | None:
         """Return the numbers as they are stored, None if that is in Python's own."""
         return None if self.X.dtype == object else to_rows(self.X)
+
+
+def rows_and_classes(X: Any, y: Any) -> tuple[Any, Array, Array]:
+    """Return rows in numbers that nothing has rounded, the classes, at least two, and the class number of every row."""
+    X = unrounded(X)
+    X = X if is_exact(X) else as_matrix(X)
+    y = class_labels(y)
+    check_same_length(X, y)
+    classes, codes = at_least_two_classes(y)
+    return X, classes, codes.astype(np.intp, copy=False)
 
 
 def table_from(X: Any, y: Any, values: Values) -> tuple[Any, Any]:

@@ -157,32 +157,16 @@ def kept_columns(c: Categories, order: list[int]) -> tuple[list[int], Any]:
     owned, alone = c.without_pivots
     rows = c.constraints(owned, c.pivots[c.category[owned]], alone)
     V = rows.span(rows.ids, list(range(rows.unknowns)))[2]
-    rank = {unknown: k for k, unknown in enumerate(order)}
-    vectors: list[dict[int, Fraction]] = []  # each with one column that is not kept: the last possible
-    dropped: list[int] = []
-    for k in range(V.ncols()):
-        v = {u: Fraction(value) for u, value in enumerate(_full(c, [int(V[i, k]) for i in range(V.nrows())])) if value}
-        for own, old in zip(dropped, vectors, strict=True):
-            v = _minus(v, old, own)
-        last = max(v, key=rank.__getitem__)
-        vectors = [_minus(old, v, last) for old in vectors]
-        vectors.append(v)
-        dropped.append(last)
-    aliases = fmpz_mat(c.system.unknowns, len(vectors))
-    for k, v in enumerate(vectors[i] for i in sorted(range(len(dropped)), key=lambda i: rank[dropped[i]])):
-        for u, value in zip(v, over_common(list(v.values()))[0], strict=True):
-            aliases[u, k] = value
-    out = set(dropped)
-    return [u for u in range(c.system.unknowns) if u not in out], aliases
-
-
-def _minus(v: dict[int, Fraction], other: dict[int, Fraction], at: int) -> dict[int, Fraction]:
-    """Return ``v`` less the multiple of another vector that makes it zero at a place."""
-    if at not in v:
-        return v
-    times = v[at] / other[at]
-    found = {u: v.get(u, Fraction(0)) - times * other.get(u, Fraction(0)) for u in v.keys() | other.keys()}
-    return {u: value for u, value in found.items() if value}
+    back = order[::-1]  # of several columns that depend on each other the last is not kept
+    full = [_full(c, [int(V[i, k]) for i in range(V.nrows())]) for k in range(V.ncols())]
+    R, _, rank = fmpz_mat(len(full), len(back), [vector[u] for vector in full for u in back]).rref()
+    dropped = {back[k] for k in algebra.leading(R, rank)}
+    aliases = fmpz_mat(c.system.unknowns, rank)
+    for k in range(rank):
+        for u, value in zip(back, algebra.primitive([int(R[rank - 1 - k, j]) for j in range(len(back))]), strict=True):
+            if value:
+                aliases[u, k] = value
+    return [u for u in range(c.system.unknowns) if u not in dropped], aliases
 
 
 def _full(c: Categories, gamma: list[int]) -> list[int]:
@@ -191,9 +175,9 @@ def _full(c: Categories, gamma: list[int]) -> list[int]:
     for value, u in zip(gamma, c.others, strict=True):
         found[u] = value
     if any(gamma):
-        heights = Categories(c.system, c.block, c.category, c.others, c.x[c.pivots]).products(gamma)
-        for u, height in zip(c.block.tolist(), heights.tolist(), strict=True):
-            found[u] = -int(height)
+        scores = Categories(c.system, c.block, c.category, c.others, c.x[c.pivots]).products(gamma)
+        for u, score in zip(c.block.tolist(), scores.tolist(), strict=True):
+            found[u] = -int(score)
     return found
 
 
@@ -313,8 +297,8 @@ class EliminatedFace:
             gamma = [int(self.null[i, k]) for i in range(self.null.nrows())]
             for value, u in zip(gamma, c.others, strict=True):
                 V[u, k] = value
-            for u, height in zip(c.block[self.tight].tolist(), tied.products(gamma).tolist(), strict=True):
-                V[u, k] = -int(height)
+            for u, score in zip(c.block[self.tight].tolist(), tied.products(gamma).tolist(), strict=True):
+                V[u, k] = -int(score)
         for k, j in enumerate(free.tolist()):
             V[int(c.block[j]), self.null.ncols() + k] = 1
         return V

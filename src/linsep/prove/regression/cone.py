@@ -17,12 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import fmpz_mat
 
-from linsep.data.arrays import to_floats
 from linsep.data.cache import some_rows
 from linsep.data.parallel import quiet_algebra
-from linsep.problem import Array, Dense, Sparse
+from linsep.problem import Array, Sparse
 from linsep.prove.check.integers import over_common
-from linsep.prove.claims import Data
 from linsep.prove.core import facial_reduction
 from linsep.prove.core.constraints import Constraints, LongConstraints
 from linsep.prove.core.exact_steps import Outcome
@@ -33,7 +31,6 @@ from linsep.prove.regression.categories import Categories, EliminatedFace, categ
 
 _POWERS = (2, 3, 5, 9, 17, 65, 1025)  # of these sizes of a direction may be powers
 _BITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # of a direction that might do
-_CELLS = 1 << 26  # of rows that are multiplied out, at most
 
 
 class ConeCombination(NamedTuple):
@@ -171,11 +168,6 @@ def columns_of(system: Constraints, ids: Array, order: list[int]) -> tuple[list[
 
 def _outcome(system: Constraints) -> Outcome:
     """Ask the core, after rows that columns alone separate have been peeled off."""
-    if system.basis is not None:
-        plain = _multiplied(system)
-        if plain is None:
-            return facial_reduction.solve(system, all_multipliers=True)
-        system = plain
     data = system.data
     if data.classes > 2 or isinstance(system, LongConstraints):
         return facial_reduction.solve(system, all_multipliers=True)
@@ -213,42 +205,6 @@ def _without_aliases(g: Any, columns: list[int], aliases: Any) -> list[int]:
             v = fmpz_mat(aliases.nrows(), 1, [aliases[i, k] for i in range(aliases.nrows())])
             g = g * abs(aliases[j, k]) - v * (g[j, 0] * (1 if aliases[j, k] > 0 else -1))
     return entries(g)
-
-
-def _multiplied(system: Constraints) -> Constraints | None:
-    """Return rows times the basis (differences of rows, numbers in two parts), where doubles hold them all exactly."""
-    data, B = system.data, system.basis
-    if data.classes != 2 or len(data.y) * (data.n_features + 1) > _CELLS:
-        return None
-    X = to_floats(data.rows, np.arange(len(data.y)), data.n_features)
-    if data.rows.data.dtype.kind != "f" and data.rows.data.dtype.itemsize == 8 and np.abs(X).max(initial=0.0) >= 2**53:
-        return None
-    if data.offset:
-        X = np.column_stack((X, np.ones(len(X))))
-    table = [[int(value) for value in row] for row in B.tolist()]
-    if max((abs(value) for row in table for value in row), default=0) >= 2**53:
-        return None
-    T = np.array(table, dtype=np.float64).reshape(B.nrows(), B.ncols())
-    if (np.rint(X) == X).all():
-        if np.abs(X).max(initial=1.0) * np.abs(T).sum(axis=0).max(initial=1.0) >= 2.0**53:
-            return None
-        Z = X @ T
-    else:  # binary fractions: sums of two at most, whose rounding errors Knuth's two-sum finds
-        if np.count_nonzero(T, axis=0).max(initial=0) > 2 or not np.isin(T, (-1.0, 0.0, 1.0)).all():
-            return None
-        Z = np.zeros((len(X), T.shape[1]))
-        for k in range(T.shape[1]):
-            used = np.flatnonzero(T[:, k])
-            if len(used) == 0:
-                continue
-            u = X[:, used[0]] * T[used[0], k]
-            v = X[:, used[1]] * T[used[1], k] if len(used) > 1 else np.zeros(len(X))
-            Z[:, k] = u + v
-            part = Z[:, k] - u
-            if not np.isfinite(Z[:, k]).all() or ((u - (Z[:, k] - part)) + (v - part)).any():
-                return None
-    Z.flags.writeable = False
-    return Constraints(Data(Dense(Z), data.y, Z.shape[1], 2, False), system.equal, clock=system.clock)
 
 
 def _shortened(system: Constraints, exact: list[int], outcome: Outcome) -> list[int]:

@@ -11,7 +11,9 @@ from typing import Any
 
 from linsep.errors import DataError
 
-_NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?")
+_NUMBER = r"(?>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"  # whole: not the first digits of a longer one
+_FACTOR = rf"({_NUMBER})\s*(?:/\s*({_NUMBER})\s*)?\*?\s*"
+_SIGN = r"\s*([+-]?)\s*"
 
 
 def contrast(c: Any, names: Sequence[str]) -> list[Fraction]:
@@ -54,52 +56,24 @@ def unknown(name: str, names: Sequence[str], what: str = "column") -> DataError:
 def _parsed(text: str, names: Sequence[str]) -> list[Fraction]:
     """Read terms: a sign, perhaps a number and ``*``, a name, perhaps ``/`` and a number."""
     found = [Fraction(0)] * len(names)
-    longest = sorted(range(len(names)), key=lambda j: -len(names[j]))
-    at, first = 0, True
-    while True:
-        at = _blank(text, at)
-        if at == len(text):
-            break
-        sign = 1
-        if text[at] in "+-":
-            sign = -1 if text[at] == "-" else 1
-            at = _blank(text, at + 1)
-        elif not first:
+    place = {name: j for j, name in enumerate(names)}
+    longest = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    term = re.compile(rf"{_SIGN}(?:{_FACTOR})??({longest})(?!\w)\s*(?:/\s*({_NUMBER}))?\s*")
+    at = 0
+    while at < len(text.rstrip()) or not at:
+        read = term.match(text, at)
+        if read is None and not text.strip():
+            raise DataError("", "a function of the coefficients is empty")
+        sign = re.compile(_SIGN).match(text, at)
+        assert sign is not None
+        if at and not sign[1]:
             raise DataError("", f"{text!r}: a sign is missing before {text[at:]!r}")
-        j = _named(text, at, names, longest)
-        factor, number = Fraction(1), None if j is not None else _NUMBER.match(text, at)
-        if number:
-            factor = Fraction(number[0])
-            at = _blank(text, number.end())
-            if text[at : at + 1] == "/" and (below := _NUMBER.match(text, _blank(text, at + 1))):
-                factor /= Fraction(below[0])
-                at = _blank(text, below.end())
-            if text[at : at + 1] == "*":
-                at = _blank(text, at + 1)
-            j = _named(text, at, names, longest)
-        if j is None:
-            raise unknown(re.split(r"\s[+-]|\s*$", text[at:])[0], names, "coefficient")
-        at = _blank(text, at + len(names[j]))
-        if text[at : at + 1] == "/" and (below := _NUMBER.match(text, _blank(text, at + 1))):
-            factor /= Fraction(below[0])
-            at = below.end()
-        found[j] += sign * factor
-        first = False
-    if first:
-        raise DataError("", "a function of the coefficients is empty")
+        if read is None:
+            factor = re.compile(f"(?:{_FACTOR})?").match(text, sign.end())
+            assert factor is not None
+            raise unknown(re.split(r"\s[+-]|\s*$", text[factor.end() :])[0], names, "coefficient")
+        _, times, over, name, under = read.groups()
+        value = Fraction(times or 1) / Fraction(over or 1) / Fraction(under or 1)
+        found[place[name]] += -value if sign[1] == "-" else value
+        at = read.end()
     return found
-
-
-def _blank(text: str, at: int) -> int:
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
-
-
-def _named(text: str, at: int, names: Sequence[str], longest: list[int]) -> int | None:
-    """Return the longest name that stands here, and does not go on as a longer word."""
-    for j in longest:
-        end = at + len(names[j])
-        if text.startswith(names[j], at) and not re.match(r"\w", text[end : end + 1]):
-            return j
-    return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -14,19 +13,17 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.arrays import is_sparse, to_rows
 from linsep.data.parallel import together
-from linsep.errors import DataError
 from linsep.problem import Array, Values
-from linsep.prove.check import linsep_check
-from linsep.prove.check.plain_document import LARGEST, Fails, label_text, meaning_of, whole
+from linsep.prove.check.plain_document import Fails, label_text, meaning_of, whole
 from linsep.prove.check.plain_regression import answers, check_separation, coefficient_names
 from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
 from linsep.prove.claims import OTHER_DATA, CheckResult
-from linsep.prove.documents import FORMAT, check_reading, laid_out
+from linsep.prove.documents import numbers_written, sealed
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.fingerprints import Fingerprint
-from linsep.prove.numbers.given import exact_rows, number_written
-from linsep.prove.regression import fast_check as check_regression
-from linsep.prove.regression.families import is_share, labels
+from linsep.prove.numbers.given import exact_rows
+from linsep.prove.regression.families import is_share
+from linsep.prove.regression.fast_check import holds
 from linsep.prove.regression.inputs import ORDERED, Given
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -38,43 +35,19 @@ def certificate(result: Any) -> dict[str, Any]:
     given, model, face = result._given, result._model, result._face
     ids = model.system.ids
     place = {unknown: j for j, unknown in enumerate(model.order)}
-    aliased = []
-    for v in result._alias_vectors():
-        used = [j for j, value in enumerate(v) if value]
-        aliased.append(
-            {"column": result._alias_column(v), "columns": used, "multipliers": [number_written(v[j]) for j in used]}
-        )
-    found = _claimed(result)
-    spelled = [label_text(label) for label in found["classes"]]
-    return {
-        **found,
-        "columns": [place[unknown] for unknown in face.columns],
-        "independent": np.searchsorted(ids, np.sort(face.independent)).tolist(),
-        "aliased": aliased,
-        "direction": [number_written(value) for value in result.direction],
-        "separated": stretches(np.flatnonzero(face.separated[ids])),
-        "rest": _combination(face.contradiction, ids),
-        "coefficients": [
-            {"name": name, "status": status, **_evidence(result, proved, ids)}
-            for name, status, proved in zip(
-                coefficient_names(given.family, given.names, spelled, given.offset),
-                result.statuses,
-                result.evidence,
-                strict=True,
-            )
-        ],
-    }
-
-
-def _claimed(result: Any) -> dict[str, Any]:
-    """Return what a document says before its evidence."""
-    given = result._given
     roles, _ = response_of(given)
-    classes = [_label(label) for label in labels(given.y, given.order)[1]] if roles[0] == "label" else []
+    classes = [_label(label) for label in given.labels[1]] if roles[0] == "label" else []
     spelled = [label_text(label) for label in classes]
     if len(set(spelled)) < len(spelled):
         raise ValueError("two labels are spelled the same: a proof cannot tell them apart")
-    claims = {
+    aliased = []
+    for at, v in result._aliases:
+        used = [j for j, value in enumerate(v) if value]
+        multipliers = numbers_written(v[j] for j in used)
+        aliased.append({"column": at, "columns": used, "multipliers": multipliers})
+    names = coefficient_names(given.family, given.names, spelled, given.offset)
+    statuses = zip(names, result.statuses, result.evidence, strict=True)
+    claim = {
         "kind": "separation",
         "meaning": "",
         "fit_intercept": given.offset,
@@ -86,15 +59,21 @@ def _claimed(result: Any) -> dict[str, Any]:
         "alias": given.alias,
         "names": list(given.names),
         "claim": result.kind,
+        "columns": [place[unknown] for unknown in face.columns],
+        "independent": np.searchsorted(ids, np.sort(face.independent)).tolist(),
+        "aliased": aliased,
+        "direction": numbers_written(result.direction),
+        "separated": _stretches(np.flatnonzero(face.separated[ids])),
+        "rest": _combination(face.contradiction, ids),
+        "coefficients": [
+            {"name": name, "status": status, **_evidence(result, proved, ids)} for name, status, proved in statuses
+        ],
     }
-    return claims | {"meaning": meaning_of(claims)}
+    return claim | {"meaning": meaning_of(claim)}
 
 
 def _combination(found: Any, ids: Array) -> dict[str, Any]:
-    return {
-        "rows": np.searchsorted(ids, found.rows).tolist(),
-        "multipliers": [number_written(value) for value in found.multipliers],
-    }
+    return {"rows": np.searchsorted(ids, found.rows).tolist(), "multipliers": numbers_written(found.multipliers)}
 
 
 def _evidence(result: Any, proved: Any, ids: Array) -> dict[str, Any]:
@@ -102,17 +81,14 @@ def _evidence(result: Any, proved: Any, ids: Array) -> dict[str, Any]:
         return {}
     if proved.combination is not None:
         return _combination(proved.combination, ids)
-    up, down = (result._public(g) for g in proved.directions)
-    return {"up": [number_written(value) for value in up], "down": [number_written(value) for value in down]}
+    up, down = (numbers_written(result._public(g)) for g in proved.directions)
+    return {"up": up, "down": down}
 
 
-def stretches(rows: Array) -> list[list[int]]:
+def _stretches(rows: Array) -> list[list[int]]:
     """Return sorted row numbers as stretches [first, last]."""
-    if len(rows) == 0:
-        return []
-    breaks = np.flatnonzero(np.diff(rows) > 1)
-    firsts, lasts = np.append(rows[0], rows[breaks + 1]), np.append(rows[breaks], rows[-1])
-    return [[int(a), int(b)] for a, b in zip(firsts, lasts, strict=True)]
+    parts = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else []
+    return [[int(part[0]), int(part[-1])] for part in parts]
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -138,10 +114,8 @@ def response_of(given: Given) -> tuple[list[str], list[list[Any]]]:
 
 def _label(value: Any) -> Any:
     """Return a label that JSON can hold."""
-    return value if isinstance(value, str | bool | int | float) else _number_or_text(value)
-
-
-def _number_or_text(value: Any) -> Any:
+    if isinstance(value, str | bool | int | float):
+        return value
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -154,23 +128,9 @@ def _number_or_text(value: Any) -> Any:
 
 def document(result: Any, reading: dict[str, Any] | None, options: dict[str, str], note: str | None = None) -> str:
     """Return the proof of a result as a document; ``reading`` tells how its table becomes rows."""
-    from linsep import __version__
-
     given = result._given
-    made = {
-        "by": f"linsep {__version__}",
-        "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "options": options,
-        "note": note,
-    }
-    check_reading(reading)
     about = {"reading": reading, **fingerprint(given.X, response_of(given)[1], given.values)}
-    content = {"format": FORMAT, **result.certificate(), "data": about, "made": made}
-    content["digest"] = linsep_check.digest_of(content)
-    text = laid_out(content)
-    if len(text) > LARGEST:
-        raise DataError("", f"the proof takes {len(text):,} characters, more than {LARGEST:,}: list fewer coefficients")
-    return text
+    return sealed(result.certificate(), about, options, note)
 
 
 def design_text(result: Any) -> str:
@@ -182,8 +142,8 @@ def design_text(result: Any) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([*given.names, *names])
-    for row, *said in zip(exact_rows(given.X, given.values, given.names), *columns, strict=True):
-        writer.writerow([*map(_cell_text, row), *said])
+    for row, *response in zip(exact_rows(given.X, given.values, given.names), *columns, strict=True):
+        writer.writerow([*map(_cell_text, row), *response])
     return file.getvalue()
 
 
@@ -198,34 +158,21 @@ def _cell_text(value: Any) -> str:
         return str(Decimal(exact.numerator) / exact.denominator)
 
 
-def separation_opened(text: str) -> dict[str, Any] | None:
-    """Return the content of a document of kind ``separation``, None if it is something else."""
-    if '"separation"' not in text:
-        return None
-    try:
-        content = linsep_check.load(text)
-        if content["kind"] != "separation":
-            return None
-    except ValueError as error:
-        raise ValueError(f"this is not a valid proof: {error}") from None
-    return content
-
-
 def fingerprint(X: Any, columns: list[list[Any]], values: Values) -> dict[str, Any]:
     """Return the fingerprint of a design and its response."""
     columns = [c if len({type(v) for v in c}) < 2 else [label_text(v) for v in c] for c in columns]  # True is not 1
-    said = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
+    response = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
     X = X.near if isinstance(X, LongDecimals) else X  # doubles are what is hashed
     if not is_sparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
-        name = plain_fingerprint(map(whole, exact_rows(X, values)), said)
+        name = plain_fingerprint(map(whole, exact_rows(X, values)), response)
         return {"n_rows": X.shape[0], "n_features": X.shape[1], "sha256": name}
-    known = {label: code for code, label in enumerate(dict.fromkeys(said))}
+    known = {label: code for code, label in enumerate(dict.fromkeys(response))}
     found = Fingerprint(X.shape[1], tuple(known))
-    found.add(to_rows(X.tocsr() if is_sparse(X) else X), np.array([known[label] for label in said], dtype=np.intp))
+    found.add(to_rows(X.tocsr() if is_sparse(X) else X), np.array([known[label] for label in response], dtype=np.intp))
     return found.result()
 
 
-def check_separation_document(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> Any:
+def check_separation_document(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> CheckResult:
     """Check a document, by its fingerprint and its claims."""
     about = content["data"]
     if len(columns) != len(content["response"]):
@@ -240,24 +187,24 @@ def check_separation_document(content: dict[str, Any], X: Any, columns: list[lis
     return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
 
 
-def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> Any:
+def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> CheckResult:
     """Check what is claimed of a design and its response."""
     from linsep.prove.regression.separations import modeled
 
     try:
         if X.shape[1] != content["n_features"]:
             raise Fails(f"the design has {X.shape[1]} columns, not {content['n_features']}")
-        said = answers(content, list(zip(*columns, strict=True)))
+        response = answers(content, list(zip(*columns, strict=True)))
         if plain:
             rows = list(map(whole, exact_rows(X, content["values"], content["names"])))
-            return CheckResult(True, "", tuple(check_separation(content, rows, said)))
-        model, _ = modeled(_given(content, X, said), Clock())
+            return CheckResult(True, "", tuple(check_separation(content, rows, response)))
+        model, _ = modeled(_given(content, X, response), Clock())
     except (Fails, ValueError) as error:
         return CheckResult(False, str(error))
-    if not check_regression.holds(model, content):
+    if not holds(model, content):
         return CheckResult(False, "the proof does not prove its claims for these data")
-    told = f"{len(model.system.ids)} constraints on {len(model.names)} coefficients"
-    return CheckResult(True, "", (told, "every coefficient has the status that the proof states"))
+    counts = f"{len(model.system.ids)} constraints on {len(model.names)} coefficients"
+    return CheckResult(True, "", (counts, "every coefficient has the status that the proof states"))
 
 
 def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Given:

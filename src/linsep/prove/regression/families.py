@@ -7,23 +7,33 @@ Zylkin 2019).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from flint import fmpz_mat
 
 from linsep.data.arrays import is_sparse, to_rows
 from linsep.errors import DataError, ParameterError
-from linsep.problem import Array, Rows
+from linsep.problem import Array
+from linsep.prove.check.integers import over_power
 from linsep.prove.check.plain_document import label_text
 from linsep.prove.claims import Data
 from linsep.prove.core.constraints import Constraints, LongConstraints
-from linsep.prove.numbers.cells import Cells, ExactRows, derived
+from linsep.prove.numbers.cells import Cells, derived
+from linsep.prove.numbers.given import nearest
+
+if TYPE_CHECKING:
+    from linsep.prove.regression.inputs import Given
 
 INTERCEPT = "Intercept"
 _PAIRS = 20_000_000  # rows of differences that memory holds
+_CELLS = 1 << 26  # of a sparse matrix that may be written out
+_BLOCK = 4096  # rows that are integers at a time
+_LARGEST = 2.0**900  # doubles up to here have room for sums
 
 
 @dataclass(frozen=True)
@@ -37,22 +47,12 @@ class Model:
     first: Array  # by constraint: an observation
     second: Array  # the other observation of a difference, or -1
     classes: tuple[Any, ...] = ()
-    base: tuple[str, ...] = ()  # names of the columns of a design, for new rows
 
 
-@dataclass(frozen=True)
-class Response:
-    """What is given beside the design: the response, groups, and which rows count."""
-
-    y: Any
-    strata: Array | None
-    which: Array  # numbers of the observations that count
-    order: tuple[Any, ...] | None = None  # the labels in their order; None if sorting tells it
-
-
-def build(family: str, design: Cells, names: list[str], offset: bool, response: Response) -> Model:
-    """Return the rows of a family."""
-    return FAMILIES[family](design, names, offset, response)
+def build(given: Given, design: Cells) -> Model:
+    """Return the rows of a model, whose design is given in exact cells."""
+    found: Model = FAMILIES[given.family](given, design)
+    return found
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -153,204 +153,170 @@ def _not_negative(values: Array, which: Array, what: str) -> None:
 # Rows
 
 
-def _rows(matrix: Any) -> Rows:
-    """Return a matrix as rows for compiled code, which wants C order."""
-    return to_rows(matrix.tocsr() if is_sparse(matrix) else np.ascontiguousarray(matrix))
+def _constraints(design: Cells, code: Array, offset: bool = False, classes: int = 2, equal: Any = None) -> Constraints:
+    """Return the constraints of rows of some classes, in the exact numbers that the matrix may only be near to."""
+    matrix = design.matrix.tocsr() if is_sparse(design.matrix) else np.ascontiguousarray(design.matrix)
+    data = Data(to_rows(matrix), code.astype(np.intp), matrix.shape[1], classes, offset)
+    if design.exact is None:
+        return Constraints(data, equal)
+    basis = None
+    if design.rough:  # with a basis, the core uses no floats
+        unknowns = (classes - 1) * (matrix.shape[1] + offset)
+        basis = fmpz_mat(unknowns, unknowns, [int(i == j) for i in range(unknowns) for j in range(unknowns)])
+    return LongConstraints(design.exact, design.scales, data, equal, basis)
 
 
-def _system(
-    matrix: Any,
-    code: Array,
-    offset: bool = False,
-    classes: int = 2,
-    equal: Array | None = None,
-    basis: Any = None,
-    exact: ExactRows | None = None,
-    scales: Sequence[int] = (),
-) -> Constraints:
-    """Return the constraints of rows of some classes; those of ``exact`` numbers if the matrix is only near to them."""
-    data = Data(_rows(matrix), code.astype(np.intp), matrix.shape[1], classes, offset)
-    if exact is None:
-        return Constraints(data, equal, basis)
-    return LongConstraints(exact, list(scales), data, equal, basis)
+def _by_class(
+    given: Given, design: Cells, code: Array, equal: Any = None, classes: Sequence[Any] = (), prefixes: Any = ("",)
+) -> Model:
+    """Return a model with one row for every observation or, of several classes, one against each rival."""
+    which, d, C = given.which, design.n_features, len(prefixes) + 1
+    if len(which) < given.n:
+        exact = None if design.exact is None else design.exact.take(which)
+        design = design._replace(matrix=design.matrix[which], exact=exact)
+    system = _constraints(design, code, given.offset, C, equal)
+    names, places, scales = list(given.names), list(range(d)), design.scales
+    if given.offset:
+        names, places, scales = [INTERCEPT, *names], [d, *places], [1, *scales]
+    shown = [prefix + name for prefix in prefixes for name in names]
+    order = [c * (d + given.offset) + j for c in range(C - 1) for j in places]
+    first = which[system.ids // C]
+    return Model(system, shown, order, scales * (C - 1), first, np.full(len(first), -1), tuple(classes))
 
 
-def _single(design: Cells, names: list[str], offset: bool, code: Array, equal: Array, which: Array) -> Model:
-    """Return a model with one row for every observation."""
-    matrix = design.matrix if len(which) == design.matrix.shape[0] else design.matrix[which]
-    basis, n_features = design.basis, design.n_features
-    if basis is not None and offset:  # the offset is an unknown of its own
-        rows = [[*row, 0] for row in basis.tolist()] + [[0] * n_features + [1]]
-        basis = fmpz_mat(rows)
-    exact = None if design.exact is None else design.exact.take(which)
-    system = _system(matrix, code, offset, 2, equal, basis, exact, design.scales)
-    order = [n_features, *range(n_features)] if offset else list(range(n_features))
-    shown = [INTERCEPT, *names] if offset else names
-    scales = [1, *design.scales] if offset else design.scales
-    return Model(system, shown, order, scales, which, np.full(len(which), -1), (), tuple(names))
-
-
-def _refuse_constant(ones: Array, zeros: Array, response: Response) -> None:
+def _binomial(given: Given, design: Cells) -> Model:
+    ones, zeros = trials(given.y, given.which, given.order)
     if ones.all() or zeros.all():
-        y = np.asarray(response.y)
         what = "all successes" if ones.all() else "all failures"
-        value = repr(y[response.which[0]].item()) if y.ndim == 1 and len(response.which) else what
+        value = repr(given.y[given.which[0]].item()) if given.y.ndim == 1 and len(given.which) else what
         raise DataError("", f"y is constant: every row is {value}, nothing to model")
+    classes = given.labels[1] if given.y.ndim == 1 and given.y.dtype.kind != "f" else ()
+    return _by_class(given, design, ones, ~ones & ~zeros, classes if len(classes) == 2 else (0, 1))
 
 
-def _binomial(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
-    ones, zeros = trials(response.y, response.which, response.order)
-    _refuse_constant(ones, zeros, response)
-    model = _single(design, names, offset, ones, ~ones & ~zeros, response.which)
-    table = np.asarray(response.y)
-    found = labels(response.y, response.order)[1] if table.ndim == 1 and table.dtype.kind not in "f" else ()
-    return _with(model, classes=found if len(found) == 2 else (0, 1))
-
-
-def _with(model: Model, **changes: Any) -> Model:
-    from dataclasses import replace
-
-    return replace(model, **changes)
-
-
-def _counts(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
-    y = numbers(response.y)
+def _counts(given: Given, design: Cells) -> Model:
+    y = numbers(given.y)
     if y.ndim != 1:
         raise DataError("", f"y must be one column of counts, got shape {y.shape}")
-    y = y[response.which]
-    _not_negative(y, response.which, "y")
+    y = y[given.which]
+    _not_negative(y, given.which, "y")
     if not y.any():
         raise DataError("", "y is 0 in every row: nothing to model")
-    return _single(design, names, offset, np.zeros(len(y)), y > 0, response.which)
+    return _by_class(given, design, np.zeros(len(y)), y > 0)
 
 
-def _multinomial(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
-    codes, classes = labels(response.y, response.order)
-    which = response.which
+def _classes(given: Given) -> tuple[Array, tuple[Any, ...]]:
+    """Return the class numbers of the rows that count, and the labels, at least two."""
+    codes, classes = given.labels
     if len(classes) < 2:
         raise DataError("", f"y is constant: every row is {classes[0]!r}, nothing to model")
-    C, n_features = len(classes), design.n_features
-    matrix = design.matrix[which]
-    basis = design.basis
-    if basis is not None:
-        block, pieces = n_features + offset, matrix.shape[1] + offset
-        whole = fmpz_mat((C - 1) * pieces, (C - 1) * block)
-        for c in range(C - 1):
-            for k in range(matrix.shape[1]):
-                for j in range(n_features):
-                    whole[c * pieces + k, c * block + j] = basis[k, j]
-            if offset:
-                whole[c * pieces + pieces - 1, c * block + block - 1] = 1
-        basis = whole
-    exact = None if design.exact is None else design.exact.take(which)
-    system = _system(matrix, codes[which], offset, C, None, basis, exact, design.scales)
-    block = n_features + offset
-    inner = [n_features, *range(n_features)] if offset else list(range(n_features))
-    own = [INTERCEPT, *names] if offset else names
-    scales = ([1, *design.scales] if offset else design.scales) * (C - 1)
-    shown = [f"{classes[c]}:{name}" for c in range(1, C) for name in own]
-    order = [c * block + j for c in range(C - 1) for j in inner]
-    observations = which[system.ids // C]
-    return Model(system, shown, order, scales, observations, np.full(len(observations), -1), classes, tuple(names))
+    return codes[given.which], classes
 
 
-def _ordinal(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
+def _multinomial(given: Given, design: Cells) -> Model:
+    codes, classes = _classes(given)
+    return _by_class(given, design, codes, None, classes, [f"{label}:" for label in classes[1:]])
+
+
+def _ordinal(given: Given, design: Cells) -> Model:
     """Rows between their thresholds, and the order of these: it is not in the rows if a category has none."""
-    del offset  # the thresholds are it
-    codes, classes = labels(response.y, response.order)
-    which = response.which
-    codes = codes[which]
-    if len(classes) < 2:
-        raise DataError("", f"y is constant: every row is {classes[0]!r}, nothing to model")
-    K, n_features = len(classes), design.n_features
+    codes, classes = _classes(given)
+    K = len(classes)
     upper, lower = np.flatnonzero(codes < K - 1), np.flatnonzero(codes > 0)
     at = np.concatenate((upper, lower))
-    threshold = np.concatenate((codes[upper], codes[lower] - 1))
-    sign = np.concatenate((np.zeros(len(upper)), np.ones(len(lower))))  # t - x·g >= 0 and x·g - t >= 0
+    sign = np.repeat([0, 1], (len(upper), len(lower)))  # t - x·g >= 0 and x·g - t >= 0
     by_row = np.lexsort((sign, at))
-    at, threshold, sign = at[by_row], threshold[by_row], sign[by_row]
-    owners = np.concatenate((which[at], np.full(K - 2, -1)))
-    sign = np.concatenate((sign, np.ones(K - 2)))
-    x = design.matrix[which[at]]
+    at, sign = at[by_row], sign[by_row]
+    owners, m = given.which[at], len(at)
+    steps = np.eye(K - 2, K - 1, 1, dtype=np.int8) - np.eye(K - 2, K - 1, dtype=np.int8)  # t_k - t_(k-1)
+    left = np.vstack((-(np.arange(K - 1) == (codes[at] - sign)[:, None]).astype(np.int8), steps))
+    scales, exact = [1] * (K - 1) + design.scales, None
+    if (base := design.exact) is not None:
+
+        def read(rows: list[int]) -> list[list[Any]]:
+            cells = iter(base.exact(owners[[row for row in rows if row < m]]))
+            zeros = [0] * design.n_features
+            return [[*left[row].tolist(), *(next(cells) if row < m else zeros)] for row in rows]
+
+        exact = derived(_beside(left, base.near.data[owners]), read, lambda: design.rough)
+    wide = Cells(_beside(left, design.matrix[owners]), scales, [Fraction(0)] * len(scales), exact, design.rough)
+    names = [f"{low}|{high}" for low, high in itertools.pairwise(classes)] + list(given.names)
+    first = np.concatenate((owners, np.full(K - 2, -1)))
+    system = _constraints(wide, np.concatenate((sign, np.ones(K - 2))))
+    return Model(system, names, list(range(len(names))), scales, first, np.full(len(first), -1), classes)
+
+
+def _beside(left: Array, x: Any) -> Any:
+    """Return columns of small integers and others, which have 0 in the last rows, as one matrix."""
+    more = len(left) - x.shape[0]
     if is_sparse(x):
         import scipy.sparse as sp
 
-        cells = sp.csr_array((np.full(len(at), -1), (np.arange(len(at)), threshold)), shape=(len(at), K - 1))
-        between = sp.csr_array(sp.hstack((sp.csr_array(_steps(K)), sp.csr_array((K - 2, x.shape[1])))))
-        matrix: Any = sp.vstack((sp.hstack((cells, x)), between)).tocsr()
-    else:
-        left = np.zeros((len(at), K - 1), x.dtype if x.dtype.kind in "if" else np.int64)
-        left[np.arange(len(at)), threshold] = -1
-        below = np.hstack((_steps(K), np.zeros((K - 2, x.shape[1]), dtype=np.int64))).astype(left.dtype)
-        matrix = np.vstack((np.hstack((left, x)), below.astype(x.dtype) if x.dtype.kind == "O" else below))
-    basis = design.basis
-    if basis is not None:
-        rows = [[int(i == j) for j in range(K - 1 + n_features)] for i in range(K - 1)]
-        basis = fmpz_mat(rows + [[0] * (K - 1) + row for row in basis.tolist()])
-    scales, exact = [1] * (K - 1) + design.scales, None
-    if (base := design.exact) is not None:
-        own, steps = which[at], _steps(K).tolist()
-
-        def read(rows: list[int]) -> list[list[Any]]:
-            ends = base.exact(own[[row for row in rows if row < len(at)]])
-            heads = [[-int(k == threshold[row]) for k in range(K - 1)] for row in rows if row < len(at)]
-            found = [[*head, *end] for head, end in zip(heads, ends, strict=True)]
-            return found + [[*steps[row - len(at)], *[0] * n_features] for row in rows if row >= len(at)]
-
-        exact = derived(np.vstack((np.hstack((left, base.near.data[own])), below)), read)
-    system = _system(matrix, sign, basis=basis, exact=exact, scales=scales)
-    shown = [f"{classes[k]}|{classes[k + 1]}" for k in range(K - 1)] + names
-    return Model(
-        system, shown, list(range(len(shown))), scales, owners, np.full(len(owners), -1), classes, tuple(names)
-    )
+        return sp.csr_array(sp.hstack((sp.csr_array(left), sp.vstack((x, sp.csr_array((more, x.shape[1])))))))
+    return np.hstack((left, np.vstack((x, np.zeros((more, x.shape[1]), x.dtype)))))
 
 
-def _steps(K: int) -> Array:
-    """Return ``t_k - t_(k-1)`` for all categories between two thresholds."""
-    found: Array = np.eye(K - 2, K - 1, 1, dtype=np.int64) - np.eye(K - 2, K - 1, dtype=np.int64)
-    return found
+# ---------------------------------------------------------------------------------------------------------------
+# Differences of rows
 
 
-def differences(design: Cells, first: Array, second: Array, names: list[str]) -> Model:
-    """Return a model of rows ``(x_first - x_second)·g >= 0``, each exactly."""
+def _differences(given: Given, design: Cells, first: Any, second: Any) -> Model:
+    """Return a model of rows ``(x_first - x_second)·g >= 0``, each exactly, of pairs of rows that count."""
+    first, second = given.which[np.asarray(first, dtype=np.intp)], given.which[np.asarray(second, dtype=np.intp)]
     if len(first) > _PAIRS:
         raise DataError("", f"{len(first):,} pairs within strata do not fit into memory: make the strata smaller")
-    matrix, basis, exact = design.matrix, design.basis, None
-    a, b = matrix[first], matrix[second]
-    if is_sparse(matrix):
-        import scipy.sparse as sp
-
-        joined: Any = sp.hstack((a, b)).tocsr()
-    elif (base := design.exact) is not None:
-        joined = np.hstack((a, b))
-
-        def read(rows: list[int]) -> list[list[Any]]:
-            return [[*x, *z] for x, z in zip(base.exact(first[rows]), base.exact(second[rows]), strict=True)]
-
-        exact = derived(np.hstack((base.near.data[first], base.near.data[second])), read)
+    X, scales, names = design.matrix, design.scales, list(given.names)
+    gap = None if design.exact is not None else _exact_difference(X[first], X[second])
+    if gap is not None:
+        cells = Cells(gap, scales, design.shifts)
     else:
-        with np.errstate(over="ignore", invalid="ignore"):
-            a, b = (v.astype(np.int64 if v.dtype.kind in "iub" and v.dtype.itemsize < 8 else v.dtype) for v in (a, b))
-            joined = a - b if _exact_difference(a, b) else np.hstack((a, b))
-    if joined.shape[1] != matrix.shape[1]:  # (g, -g) on the two rows side by side
-        inner = basis if basis is not None else _identity(design.n_features)
-        basis = fmpz_mat(inner.tolist() + (-inner).tolist())
-    system = _system(joined, np.ones(len(first)), basis=basis, exact=exact, scales=design.scales * 2)
-    return Model(system, names, list(range(len(names))), design.scales, first, second, (), tuple(names))
+        whole, scales = _integers(design)
+
+        def read(rows: Any) -> list[list[int]]:
+            found: list[list[int]] = (whole[first[rows]] - whole[second[rows]]).tolist()
+            return found
+
+        near: Array = np.empty((len(first), len(scales)))
+        for start in range(0, len(first), _BLOCK):
+            here = slice(start, start + _BLOCK)
+            near[here] = [[nearest(value) for value in row] for row in read(here)]
+        rough = not (np.abs(near) <= _LARGEST).all()
+        cells = Cells(near, [1] * len(scales), design.shifts, derived(near, read, lambda: False), rough)
+    system = _constraints(cells, np.ones(len(first)))
+    return Model(system, names, list(range(len(names))), scales, first, second)
 
 
-def _identity(size: int) -> Any:
-    return fmpz_mat([[int(i == j) for j in range(size)] for i in range(size)])
+def _integers(design: Cells) -> tuple[Array, list[int]]:
+    """Return all rows of a design as integers of Python, and what each column was multiplied by."""
+    X, scales = design.matrix, design.scales
+    if design.exact is not None:
+        ratios = ((value.as_integer_ratio() for value in row) for row in design.exact.exact(slice(None)))
+        rows = [[p * (scale // q) for (p, q), scale in zip(row, scales, strict=True)] for row in ratios]
+        return np.array(rows, dtype=object).reshape(X.shape), scales
+    if is_sparse(X) and X.shape[0] * X.shape[1] > _CELLS:
+        raise DataError("X", "differences of rows of a sparse matrix have more digits than 64 bits hold: round it")
+    columns = [over_power(column) for column in (X.toarray() if is_sparse(X) else X).T]
+    powers = [-min(0, exponent) for _, exponent in columns]
+    table = [whole << (exponent + power) for (whole, exponent), power in zip(columns, powers, strict=True)]
+    return np.array(table, dtype=object).T, [scale << power for scale, power in zip(scales, powers, strict=True)]
 
 
-def _exact_difference(a: Array, b: Array) -> bool:
-    """Return whether ``a - b`` has no rounding error (Knuth's two-sum)."""
-    if a.dtype.kind in "iu":
+def _exact_difference(a: Any, b: Any) -> Any:
+    """Return ``a - b``, None if it has a rounding error (Knuth's two-sum)."""
+
+    def stored(matrix: Any) -> Array:
+        found: Array = matrix.data if is_sparse(matrix) else matrix
+        return found
+
+    if a.dtype.kind in "iub":
         limit = 1 << 61
-        return a.dtype.kind == "i" and all(abs(int(v)) < limit for x in (a, b) if x.size for v in (x.min(), x.max()))
-    gap = a - b
-    part = gap - a
-    return bool(np.isfinite(gap).all() and not ((a - (gap - part)) - (b + part)).any())
+        sizes = [abs(int(value)) for x in map(stored, (a, b)) if x.size for value in (x.min(), x.max())]
+        return a.astype(np.int64) - b.astype(np.int64) if max(sizes, default=0) < limit else None
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = a - b
+        part = gap - a
+        error = (a - (gap - part)) - (b + part)
+    return None if stored(error).any() or not np.isfinite(stored(gap)).all() else gap
 
 
 def in_order(strata: Array) -> tuple[Array, Array]:
@@ -358,19 +324,16 @@ def in_order(strata: Array) -> tuple[Array, Array]:
     spelled = np.array([label_text(label) for label in strata.tolist()])
     _, first, codes = np.unique(spelled, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
-    return strata[first[order]], place[codes.ravel()]
+    return strata[first[order]], np.argsort(order)[codes.ravel()]
 
 
-def _conditional(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
-    del offset  # it cancels
-    if response.strata is None:
+def _conditional(given: Given, design: Cells) -> Model:
+    if given.strata is None:
         raise ParameterError("strata", None, "given for the family conditional: one group label for every row")
-    y, which = numbers(response.y), response.which
+    y, which = numbers(given.y), given.which
     if y.ndim != 1 or not np.isin(y[which], (0.0, 1.0)).all():
         raise DataError("", "y of the family conditional must be 0 and 1: 1 for the rows that were chosen")
-    groups, codes = in_order(response.strata[which])
+    groups, codes = in_order(given.strata[which])
     case = y[which] == 1
     cases, sizes = np.bincount(codes[case], minlength=len(groups)), np.bincount(codes, minlength=len(groups))
     if (cases == 0).any():
@@ -378,55 +341,49 @@ def _conditional(design: Cells, names: list[str], offset: bool, response: Respon
         raise DataError(f"stratum {groups[at].item()!r}", "no row has y = 1: leave the stratum out")
     if (cases == sizes).all():
         raise DataError("", "y is constant within every stratum: nothing to model")
-    by_group = np.argsort(codes, kind="stable")
     first, second = [], []
-    for members in np.split(by_group, np.cumsum(sizes)[:-1]):
+    for members in np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1]):
         chosen, others = members[case[members]], members[~case[members]]
         first.append(np.repeat(chosen, len(others)))
         second.append(np.tile(others, len(chosen)))
-    return differences(design, which[np.concatenate(first)], which[np.concatenate(second)], names)
+    return _differences(given, design, np.concatenate(first), np.concatenate(second))
 
 
-def _cox(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
+def _cox(given: Given, design: Cells) -> Model:
     """Differences within risk sets (Breslow's for ties): those that all others are sums of.
 
     The risk set of an event holds that of every later one, so an event is held against the rows that leave before the
     next event, and against one row of that next event, which is held against all later ones.
     """
-    del offset  # it cancels
-    table, which = numbers(response.y), response.which
+    table, which = numbers(given.y), given.which
     if table.ndim != 2 or table.shape[1] != 2 or not np.isin(table[which, 1], (0.0, 1.0)).all():
         raise DataError("", "y of the family cox must have two columns: the time, and 1 for an event or 0 if censored")
     time, event = table[which, 0], table[which, 1] == 1
     if not event.any():
         raise DataError("", "no row has an event: nothing to model")
-    strata = response.strata[which] if response.strata is not None else np.zeros(len(which), dtype=np.intp)
+    codes = np.zeros(len(which), dtype=np.intp) if given.strata is None else in_order(given.strata[which])[1]
     first: list[int] = []
     second: list[int] = []
-    groups, codes = in_order(strata)
-    by_group = np.argsort(codes, kind="stable")
-    for members in np.split(by_group, np.cumsum(np.bincount(codes, minlength=len(groups)))[:-1]):
+    for members in np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1]):
         members = members[np.argsort(-time[members], kind="stable")]
         waiting: list[int] = []
-        head = -1  # an event of the next later time
+        later: list[int] = []  # an event of the next later time
         for same in np.split(members, np.flatnonzero(np.diff(time[members])) + 1):
             events = same[event[same]].tolist()
             waiting += same[~event[same]].tolist()
             if events:
-                others = waiting + ([head] if head >= 0 else [])
-                first += [events[0]] * len(others)
-                second += others
+                first += [events[0]] * (len(waiting) + len(later))
+                second += waiting + later
                 for other in events[1:]:  # tied events are equal
                     first += [events[0], other]
                     second += [other, events[0]]
-                waiting, head = [], events[0]
+                waiting, later = [], events[:1]
     if not first:
         raise DataError("", "no event has another row at risk: nothing to model")
-    return differences(design, which[np.array(first)], which[np.array(second)], names)
+    return _differences(given, design, first, second)
 
 
-Builder = Callable[[Cells, list[str], bool, Response], Model]
-FAMILIES: dict[str, Builder] = {
+FAMILIES: dict[str, Any] = {
     "binomial": _binomial,
     "poisson": _counts,
     "negative-binomial": _counts,

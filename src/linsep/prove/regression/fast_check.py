@@ -40,7 +40,7 @@ class _Check:
         """Check every claim."""
         return self._columns() and self._split() and self._rest() and self._coefficients()
 
-    def _heights(self, g: list[Fraction]) -> Array:
+    def _signs(self, g: list[Fraction]) -> Array:
         """Return the sign of every row on a vector."""
         inner = [Fraction(0)] * self.coefficients
         for j, unknown in enumerate(self.model.order):
@@ -79,7 +79,7 @@ class _Check:
             others.append(own)
             if v[own] == 0 or any(v[j] for j in range(self.coefficients) if j not in kept and j != own):
                 return False
-            if self._heights(v).any():
+            if self._signs(v).any():
                 return False
             self.aliased.append(v)
         return len(set(others)) == len(others) and set(others) == set(range(self.coefficients)) - kept
@@ -88,7 +88,7 @@ class _Check:
         """Return the sign of every row, or None if an inequality is negative or an equation not zero."""
         if len(g) != self.coefficients or any(g[j] for j in range(self.coefficients) if j not in self.columns):
             return None
-        signs = self._heights(g)
+        signs = self._signs(g)
         return None if (signs < 0)[~self.equal].any() or signs[self.equal].any() else signs
 
     def _split(self) -> bool:
@@ -99,8 +99,8 @@ class _Check:
         stretches = np.array(self.parts["separated"], dtype=np.int64).reshape(-1, 2)
         if len(stretches) and ((stretches[:, 0] > stretches[:, 1]).any() or stretches[:, 1].max() >= len(self.ids)):
             return False
-        said = [np.arange(first, last + 1) for first, last in stretches.tolist()]
-        claimed = np.concatenate(said) if said else np.empty(0, dtype=np.int64)
+        runs = [np.arange(first, last + 1) for first, last in stretches.tolist()]
+        claimed = np.concatenate(runs) if runs else np.empty(0, dtype=np.int64)
         kind = "overlap" if not self.separated.any() else "complete" if self.separated.all() else "quasi"
         return np.array_equal(claimed, np.flatnonzero(self.separated)) and self.parts["claim"] == kind
 
@@ -113,7 +113,7 @@ class _Check:
             v = [Fraction(0)] * self.coefficients
             for j, value in zip(self.columns, normal, strict=True):
                 v[j] = Fraction(value) * self.model.scales[j]
-            if self._heights(v)[left].any():
+            if self._signs(v)[left].any():
                 return False
         return True
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,19 +17,19 @@ import numpy as np
 from linsep.data.arrays import is_sparse
 from linsep.data.matrices import is_frame, is_records, native, table_source
 from linsep.data.read import read
-from linsep.data.schema import NUMBER, TEXT, WORD, Layout, is_numeric
+from linsep.data.schema import NUMBER, WORD, Layout
 from linsep.data.tables import TableSource
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Values
 from linsep.prove.check.plain_document import label_text
 from linsep.prove.check.plain_regression import MOST_EMPTY
 from linsep.prove.numbers.cells import LongDecimals, whole_table
-from linsep.prove.numbers.given import BINARY, DECIMAL, shown
+from linsep.prove.numbers.given import BINARY, DECIMAL
 from linsep.prove.numbers.text import default_values, refuse_rounded
 from linsep.prove.regression.contrasts import unknown
 from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
-from linsep.prove.regression.reading import WIDE, joined, unrounded
-from linsep.prove.regression.table import ColumnCategories, ModelTable, counted_words, read_table
+from linsep.prove.regression.reading import WIDE, coded, design_of, joined, unrounded
+from linsep.prove.regression.table import ColumnCategories, ModelTable, read_table
 
 _REFUSED = {
     "gaussian": "least squares always has a finite estimate",
@@ -74,6 +75,11 @@ class Given:
     order: tuple[Any, ...] | None = None  # of the labels; None if they are numbers, or sorting tells it
     formula: Any = None  # makes the columns of another frame, as formulaic's model specification
 
+    @cached_property
+    def labels(self) -> tuple[Array, tuple[Any, ...]]:
+        """The class number of every label, and the labels in their order."""
+        return labels(self.y, self.order)
+
 
 def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     """Return a model given in any way."""
@@ -101,7 +107,7 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
         X = X.nearest_doubles()
     if isinstance(X, ModelTable) and X.source is not None:
         refuse_rounded(X.source, options["values"])
-    matrix, names = _matrix(X, options["names"])
+    matrix, names = _matrix(X, options["names"], options["values"])
     values = options["values"] or (DECIMAL if _has_decimals(matrix) else BINARY)
     n = matrix.shape[0]
     if n == 0:
@@ -295,7 +301,10 @@ def with_factors(given: Given) -> Given:
         there = np.unique(codes[rows])
         blocks.append(_one_hot(codes, there))
         names += [f"{name}={levels[code]}" for code in there.tolist()]
-    return replace(given, X=_beside(given.X, blocks, given), names=tuple(names), absorb=(), offset=False)
+    X = whole_table(given.X)
+    columns = [X] if is_sparse(X) else list(X.T)
+    X = joined([*columns, *blocks], given.n, given.values, is_sparse(X))
+    return replace(given, X=X, names=tuple(names), absorb=(), offset=False)
 
 
 def _one_hot(codes: Array, of: Array) -> Any:
@@ -308,40 +317,15 @@ def _one_hot(codes: Array, of: Array) -> Any:
     return sp.csr_array((ones, (rows, places[rows])), shape=(len(codes), len(of)))
 
 
-def _beside(X: Any, blocks: list[Any], given: Given) -> Any:
-    """Return a design with sparse columns of 0 and 1 beside it, sparse if it is or if it becomes wide."""
-    import scipy.sparse as sp
-
-    X = whole_table(X)
-    if not is_sparse(X) and X.shape[1] + sum(block.shape[1] for block in blocks) <= WIDE:
-        kind = X.dtype if X.dtype.kind in "fO" else np.int64
-        return np.hstack([X.astype(kind), *(block.toarray().astype(kind) for block in blocks)])
-    left = X if is_sparse(X) else sp.csr_array(_machine_numbers(X, given.values, given.names))
-    kind = left.dtype if left.dtype.kind == "f" else np.int64
-    return sp.csr_array(sp.hstack([left.astype(kind), *(block.astype(kind) for block in blocks)]))
-
-
-def _machine_numbers(table: Array, values: Values, names: Any) -> Array:
-    """Return exact numbers as the doubles that stand for them, or refuse those that are longer."""
-    if table.dtype != object:
-        return table
-    near = table.astype(np.float64)
-    for i, j in np.ndindex(table.shape):
-        exact, double = shown(table[i, j], i, names[j], values), near[i, j]
-        if exact != (Fraction(float(double)) if values == BINARY else Fraction(repr(float(double)))):
-            what = f"{str(table[i, j])[:40]} is too long beside factors of more than {WIDE} levels: round it"
-            raise DataError(f"row {i}, column {names[j]!r}", what)
-    return near
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # Arrays and frames
 
 
-def _matrix(X: Any, names: Any) -> tuple[Any, list[str]]:
+def _matrix(X: Any, names: Any, values: Values | None) -> tuple[Any, list[str]]:
     """Return a design as a matrix with names."""
     if isinstance(X, ModelTable):
-        matrix, found = _coded(X)
+        found, specs = coded(X)
+        matrix = design_of(specs, X, values or DECIMAL)
     elif is_sparse(X):
         import scipy.sparse as sp
 
@@ -437,52 +421,6 @@ def _column(frame: Any, name: str) -> Any:
     if name not in columns:
         raise unknown(name, columns)
     return frame[name]
-
-
-def _coded(table: ModelTable) -> tuple[Any, list[str]]:
-    """Return the columns of a table: numbers as they are; words and categories as a column for each but the first.
-
-    A number that may be missing has a column for that beside it, a text one for each of its words.
-    """
-    columns: list[Any] = []  # a column of numbers, or one for each of some categories, sparse
-    names: list[str] = []
-    for name, column in table.cells.items():
-        carried = table.categories.get(name)
-        if table.kinds[name] == TEXT:
-            counts, words = counted_words(column.tolist())
-            columns.append(counts)
-            names += [f"{name}={word}" for word in words]
-        elif is_numeric(table.kinds[name]):
-            columns.append(column)
-            names.append(name)
-            if name in table.missing:
-                columns.append(_one_hot(table.missing[name].astype(np.intp), np.ones(1, dtype=np.intp)))
-                names.append(f"{name}=missing")
-        else:
-            cells = column.tolist()
-            there = set(cells)
-            found = sorted(there - {None}) if carried is None else [each for each in carried.labels if each in there]
-            categories = [*found, *({None} & there)]
-            place = {category: k for k, category in enumerate(categories)}
-            codes = np.fromiter((place[cell] for cell in cells), dtype=np.intp, count=len(cells))
-            columns.append(_one_hot(codes, np.arange(1, len(categories))))
-            names += [f"{name}={'missing' if category is None else category}" for category in categories[1:]]
-    if len(names) <= WIDE:
-        dense = [each.toarray().T if is_sparse(each) else [each] for each in columns]
-        return joined([column for part in dense for column in part], len(table)), names
-    return _sparse(columns), names
-
-
-def _sparse(columns: list[Any]) -> Any:
-    """Return columns of numbers, and blocks of sparse ones, as one sparse matrix that rounds none."""
-    import scipy.sparse as sp
-
-    exact = [each if is_sparse(each) else whole_table(joined([each], len(each))) for each in columns]
-    kinds = {each.dtype.kind for each in exact}
-    if "O" in kinds or ("f" in kinds and any(each.dtype.kind == "i" and abs(each).max() >= 1 << 53 for each in exact)):
-        what = "numbers of more than 15 digits do not go with factors of hundreds of levels"
-        raise DataError("", f"{what}: round them, or {{0}}", ("values", BINARY))
-    return sp.csr_array(sp.hstack([each if is_sparse(each) else sp.csr_array(each) for each in exact]))
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.numbers.given import BINARY, exact_rows
 from linsep.prove.regression.cone import columns_of
-from linsep.prove.regression.families import WITHOUT_INTERCEPT, labels, numbers
+from linsep.prove.regression.families import numbers
 from linsep.prove.regression.inputs import ORDERED, new_design
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP
 
@@ -24,18 +24,18 @@ _LINEAR = ("conditional", "cox")
 
 def predicted(result: Any, X: Any) -> Array:
     """Return for every new row what is known of its probability."""
-    given, model = result._given, result._model
+    given = result._given
     X = new_design(given, X)
     matrix = X if is_sparse(X) else np.asarray(X, dtype=object if given.values != BINARY else None)
-    if matrix.ndim != 2 or matrix.shape[1] != len(model.base):
-        why = f"new rows must have the {len(model.base)} columns of the design, got shape {matrix.shape}"
+    if matrix.ndim != 2 or matrix.shape[1] != len(given.names):
+        why = f"new rows must have the {len(given.names)} columns of the design, got shape {matrix.shape}"
         if result.listed < len(result.names):
             why += "; a column for every level of the absorbed factors is among them: put the factors into the model"
         raise DataError("", why)
     if not is_sparse(matrix) and matrix.dtype == object and given.values == BINARY:
         matrix = matrix.astype(np.float64)
-    rows = list(exact_rows(matrix, given.values, model.base))
-    if given.offset and given.family not in WITHOUT_INTERCEPT:
+    rows = list(exact_rows(matrix, given.values, given.names))
+    if given.offset:
         rows = [[Fraction(1), *row] for row in rows]
     known: dict[tuple[Fraction, ...], Any] = {}
     for row in rows:
@@ -63,18 +63,18 @@ def _one(result: Any, x: list[Fraction]) -> Any:
 def _of_classes(result: Any, x: list[Fraction]) -> list[str]:
     """Return for every class whether its probability is 0, 1 or inside."""
     C, block = len(result._model.classes), len(x)
-    leads: dict[tuple[int, int], str] = {}
+    pairs: dict[tuple[int, int], str] = {}
     for a in range(C):
         for b in range(a):
             c = [Fraction(0)] * ((C - 1) * block)
             c[(a - 1) * block : a * block] = x
             if b:
                 c[(b - 1) * block : b * block] = [-value for value in x]
-            leads[a, b] = result._status(c)
-            leads[b, a] = {UP: DOWN, DOWN: UP}.get(leads[a, b], leads[a, b])
+            pairs[a, b] = result._status(c)
+            pairs[b, a] = {UP: DOWN, DOWN: UP}.get(pairs[a, b], pairs[a, b])
     found = []
     for a in range(C):
-        others = [leads[a, b] for b in range(C) if b != a]
+        others = [pairs[a, b] for b in range(C) if b != a]
         status = _joint(DOWN in others, all(each == UP for each in others), others)
         if status == UNDETERMINED and others.count(UNDETERMINED) > 1 and not _possible(result, x, a):
             status = "0"
@@ -107,7 +107,7 @@ def _possible(result: Any, x: list[Fraction], a: int) -> bool:
     X = np.empty((given.n + 1, len(x)), dtype=object)
     for i, row in enumerate([*exact_rows(given.X, given.values, given.names), x]):
         X[i] = row
-    codes = np.append(labels(given.y, given.order)[0], a)
+    codes = np.append(given.labels[0], a)
     order, which = tuple(range(len(result._model.classes))), np.append(given.which, given.n)
     model, _ = modeled(replace(given, X=X, y=codes, n=given.n + 1, which=which, order=order, weights=None), Clock())
     found = reduce(model.system, model.order).separated[model.system.ids]
@@ -145,7 +145,7 @@ def limiting(result: Any) -> Any:
     choices = _choices(result)
     ordinary = True
     if choices is not None and len(rows) and given.family == "multinomial":
-        codes = labels(given.y, given.order)[0][rows]
+        codes = given.labels[0][rows]
         ordinary = bool(choices[:, np.unique(codes)].all())
     return Refit(rows, kept, _design(given, rows, kept), y, dropped, reasons, choices, strata, given.family, ordinary)
 

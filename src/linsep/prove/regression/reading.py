@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from linsep.data.arrays import is_sparse
-from linsep.data.schema import DATE, NUMBER, TEXT
-from linsep.data.sniffing import words_of
+from linsep.data.schema import DATE, NUMBER, TEXT, is_numeric
+from linsep.data.tables import bag
 from linsep.errors import DataError
 from linsep.problem import Array, Values
 from linsep.prove.check.integers import over_common
@@ -26,7 +26,7 @@ from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.given import BINARY, DECIMAL, shown
 from linsep.prove.numbers.text import signs_of
 from linsep.prove.regression.contrasts import unknown
-from linsep.prove.regression.table import LongColumn
+from linsep.prove.regression.table import LongColumn, ModelTable
 
 WIDE = 300  # columns from which on a design with factors is sparse
 _DIGITS = 20  # of a number of 64 bits, at most
@@ -62,8 +62,8 @@ def _known(table: Any, names: list[str]) -> dict[str, Spec]:
     kinds = getattr(table, "kinds", {})
     for name in (name for name in table.columns if any(str(name) in each for each in names)):
         if kinds.get(name) == TEXT:
-            terms = dict.fromkeys(word for text in table[name].tolist() for word in words_of(text or ""))
-            found |= {f"{name}={word}": {"column": name, "kind": TEXT, "level": word} for word in terms}
+            specs = {word: {"column": name, "kind": TEXT, "level": word} for word in _counts(table[name])[1]}
+            found |= {f"{name}={word}": spec for word, spec in specs.items()}
             continue
         cells = np.asarray(table[name])
         words = cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal | Fraction)
@@ -73,6 +73,8 @@ def _known(table: Any, names: list[str]) -> dict[str, Spec]:
         if name in getattr(table, "missing", {}):
             forms = ("{}=missing", "{}[T.missing]", "{}[missing]", "C({})[T.missing]", "C({})[missing]")
             found |= {form.format(name): {"column": name, "level": None} for form in forms}
+        if not words and not any(f"{name}=" in each or f"{name}[" in each or f"C({name})" in each for each in names):
+            continue
         categories = dict.fromkeys(cells.tolist())
         if len(categories) > _MANY and not words:
             continue
@@ -102,44 +104,80 @@ def _product(name: str, known: dict[str, Spec]) -> Spec | None:
     return {"product": factors} if len(factors) > 1 else None
 
 
+def coded(table: ModelTable) -> tuple[list[str], list[Spec]]:
+    """Return names and specs of a design of all columns: numbers; words as a column for each category but the first.
+
+    A number that may be missing has a column for that beside it, a text one for each of its words.
+    """
+    names, specs = list[str](), list[Spec]()
+    for name, cells in table.cells.items():
+        more = {"kind": TEXT} if table.kinds[name] == TEXT else {}
+        levels: list[Any] = []
+        if more:
+            levels = _counts(cells)[1]
+        elif is_numeric(table.kinds[name]):
+            names.append(name)
+            specs.append({"column": name})
+            levels = [None] if name in table.missing else []
+        else:
+            there, carried = set(cells.tolist()), table.categories.get(name)
+            known = sorted(there - {None}) if carried is None else [each for each in carried.labels if each in there]
+            levels = [*known, *({None} & there)][1:]
+        names += [f"{name}={'missing' if each is None else each}" for each in levels]
+        specs += [{"column": name, **more, "level": each} for each in levels]
+    return names, specs
+
+
 def design_of(specs: list[Spec], table: Any, values: Values) -> Any:
     """Return a design, sparse if it is wide."""
-    if len(specs) <= WIDE:
-        return joined([_column(spec, table, values) for spec in specs], len(table))
+    columns: list[Any] = []
+    for key, run in itertools.groupby(
+        specs, lambda spec: (spec["column"], spec.get("kind")) if "level" in spec else None
+    ):
+        if key is None:
+            columns += [_column(spec, table, values) for spec in run]
+        else:
+            columns.append(_indicators(table, *key, [spec["level"] for spec in run]))
+    return joined(columns, len(table), values)
+
+
+def _cells(table: Any, name: str) -> Any:
+    """Return a column of a table, or an error with near names."""
+    if name not in table.columns:
+        raise unknown(name, list(table.columns))
+    return table[name] if isinstance(table[name], LongColumn) else np.asarray(table[name])
+
+
+def _indicators(table: Any, name: str, kind: str | None, levels: list[Any]) -> Any:
+    """Return a sparse column for each of some words, or None: 1 where a cell is it; of a text, how often it has it."""
     import scipy.sparse as sp
 
-    known: dict[str, dict[str | None, Array]] = {}  # the rows of every category, by column
-    rows, cells = [], []
-    for spec in specs:
-        if "level" in spec and spec.get("kind") != TEXT and spec["column"] in table.columns:
-            if spec["column"] not in known:
-                known[spec["column"]] = _rows_by_category(np.asarray(table[spec["column"]]).tolist())
-            rows.append(known[spec["column"]].get(spec["level"], np.empty(0, dtype=np.intp)))
-            cells.append(np.ones(len(rows[-1]), dtype=np.int64))
-            continue
-        column = _column(spec, table, values)
-        rows.append(np.flatnonzero(column))
-        cells.append(column[rows[-1]])
-    if any(each.dtype == object for each in cells):
-        raise DataError("", f"a design of more than {WIDE} columns has numbers of more than 15 digits")
-    starts = np.concatenate(([0], np.cumsum([len(each) for each in rows])))
-    parts = (np.concatenate(cells), np.concatenate(rows), starts)
-    return sp.csc_array(parts, shape=(len(table), len(specs))).tocsr()
+    cells, none = _cells(table, name), np.empty(0, dtype=np.intp)
+    rows: dict[Any, Array]
+    if kind == TEXT:
+        counts, words = _counts(cells)
+        parts = np.split(counts.indices, counts.indptr[1:-1]), np.split(counts.data, counts.indptr[1:-1])
+        rows, times = (dict(zip(words, each, strict=True)) for each in parts)
+    else:
+        codes: dict[Any, int] = {}
+        code = [codes.setdefault(None if cell is None else str(cell), len(codes)) for cell in cells.tolist()]
+        order = np.argsort(code, kind="stable")
+        rows = dict(zip(codes, np.split(order, np.cumsum(np.bincount(code))[:-1]), strict=True))
+        rows[None] = np.flatnonzero(getattr(table, "missing", {}).get(name, none))
+        times = {level: np.ones(len(each), dtype=np.int64) for level, each in rows.items()}
+    chosen = [rows.get(level, none) for level in levels]
+    ones = np.concatenate([none, *(times.get(level, none) for level in levels)])
+    starts = np.concatenate(([0], np.cumsum([len(each) for each in chosen])))
+    return sp.csc_array((ones, np.concatenate([none, *chosen]), starts), shape=(len(cells), len(levels)))
 
 
-def _rows_by_category(cells: list[Any]) -> dict[str | None, Array]:
-    """Return by category, as it is spelled, the rows that have it."""
-    places: dict[str | None, int] = {}
-    codes = np.fromiter(
-        (places.setdefault(_category(cell), len(places)) for cell in cells), dtype=np.intp, count=len(cells)
-    )
-    order = np.argsort(codes, kind="stable")
-    return dict(zip(places, np.split(order, np.cumsum(np.bincount(codes))[:-1]), strict=True))
+def _counts(cells: Any) -> tuple[Any, list[str]]:
+    """Return how often each word occurs in some texts, as a sparse matrix by columns, and the words."""
+    import scipy.sparse as sp
 
-
-def _category(cell: Any) -> str | None:
-    """Return a cell as a word, None if it has none."""
-    return None if cell is None else str(cell)
+    found = bag(cells.tolist(), 0)
+    ones = np.ones(len(found.rows), dtype=np.int64)
+    return sp.csc_array((ones, (found.rows, found.places)), shape=(len(cells), len(found.words))), found.words
 
 
 def unrounded(names: list[str], X: Array, table: Any) -> Array:
@@ -154,44 +192,29 @@ def unrounded(names: list[str], X: Array, table: Any) -> Array:
     return found
 
 
-def _column(spec: Spec, table: Any, values: Values) -> Array:
+def _column(spec: Spec, table: Any, values: Values) -> Any:
     if "product" in spec:
         factors = [_column(each, table, values) for each in spec["product"]]
         if values == DECIMAL and not _product_is_exact(factors):
             exact = [[shown(value, i, "") for i, value in enumerate(each.tolist())] for each in factors]
             total = np.empty(len(exact[0]), dtype=object)
-            total[:] = [_times(row) for row in zip(*exact, strict=True)]
+            total[:] = [math.prod(row) for row in zip(*exact, strict=True)]
             return total
         found: Array = factors[0]
         for each in factors[1:]:
             found = found * each
         return found
-    name = spec["column"]
-    if name not in table.columns:
-        raise unknown(name, list(table.columns))
-    cells = table[name] if isinstance(table[name], LongColumn) else np.asarray(table[name])
+    if "level" in spec:
+        return _indicators(table, spec["column"], spec.get("kind"), [spec["level"]]).toarray().ravel()
+    cells = _cells(table, spec["column"])
     if values == BINARY and isinstance(cells, LongColumn):
         cells = cells.near
-    numeric = cells.dtype.kind in "biuf" or isinstance(cells[:1].tolist()[0], Decimal | Fraction)
-    if "level" in spec:
-        return _indicator(spec, table, cells)
-    if not numeric:
-        raise DataError(f"column {name!r}", "it has cells that are not numbers")
+    if cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal | Fraction):
+        raise DataError(f"column {spec['column']!r}", "it has cells that are not numbers")
     if "equals" in spec:
         wanted = Decimal(spec["equals"])
         return np.array([Decimal(str(value)) == wanted for value in cells.tolist()], dtype=np.int64)
     return cells.astype(np.int64) if cells.dtype.kind == "b" else cells
-
-
-def _indicator(spec: Spec, table: Any, cells: Array) -> Array:
-    """Return 1 where a cell is a word, or missing, and else 0; of a text, how often it has the word."""
-    wanted = spec["level"]
-    if wanted is None:
-        absent = getattr(table, "missing", {}).get(spec["column"])
-        return np.zeros(len(cells), dtype=np.int64) if absent is None else absent.astype(np.int64)
-    if spec.get("kind") == TEXT:
-        return np.array([words_of(text or "").count(wanted) for text in cells.tolist()], dtype=np.int64)
-    return np.array([_category(cell) == wanted for cell in cells.tolist()], dtype=np.int64)
 
 
 def _product_is_exact(factors: list[Array]) -> bool:
@@ -203,19 +226,16 @@ def _product_is_exact(factors: list[Array]) -> bool:
     return len(others) <= 1 or (len(sizes) == len(others) and math.prod(sizes) < 1 << 53)
 
 
-def _times(row: tuple[Fraction, ...]) -> Fraction:
-    found = Fraction(1)
-    for value in row:
-        found *= value
-    return found
-
-
-def joined(columns: list[Array], n: int) -> Any:
-    """Return columns side by side, none of them rounded."""
+def joined(columns: list[Any], n: int, values: Values, sparse: bool = False) -> Any:
+    """Return columns, and blocks of sparse ones, side by side, none of them rounded; sparse if there are many."""
+    if sparse or sum(each.shape[1] if is_sparse(each) else 1 for each in columns) > WIDE:
+        return _sparse(columns, values)
+    columns = [column for each in columns for column in (each.toarray().T if is_sparse(each) else [each])]
     if not columns:
         return np.zeros((n, 0), dtype=np.int64)
     kinds = {column.dtype.kind for column in columns}
-    if any(isinstance(column, LongColumn) for column in columns) and all(map(_is_numeric, columns)):
+    long = any(isinstance(column, LongColumn) for column in columns)
+    if long and all(isinstance(column, LongColumn) or column.dtype.kind in "biuf" for column in columns):
         return _long_decimals(columns)
     columns = [np.asarray(column) for column in columns]
     large = any(c.dtype.kind in "iu" and len(c) and np.abs(c).max() >= 1 << 53 for c in columns)
@@ -224,8 +244,31 @@ def joined(columns: list[Array], n: int) -> Any:
     return np.column_stack([column.astype(np.float64 if "f" in kinds else np.int64) for column in columns])
 
 
-def _is_numeric(column: Any) -> bool:
-    return isinstance(column, LongColumn) or column.dtype.kind in "biuf"
+def _sparse(columns: list[Any], values: Values) -> Any:
+    """Return columns as one sparse matrix of machine numbers, or refuse those that are longer."""
+    import scipy.sparse as sp
+
+    found: list[Any] = []
+    for column in columns:
+        exact = column if is_sparse(column) else np.asarray(column)
+        if exact.dtype == object:
+            near = exact.astype(np.float64)
+            read = Fraction if values == BINARY else (lambda value: Fraction(repr(value)))
+            if any(
+                shown(a, i, "", values) != read(b) for i, (a, b) in enumerate(zip(exact, near.tolist(), strict=True))
+            ):
+                _refuse_long()
+            exact = near
+        found.append(exact if is_sparse(exact) else sp.csr_array(exact.reshape(-1, 1)))
+    if any(f.dtype.kind == "f" for f in found) and any(f.dtype.kind in "iu" and abs(f).max() >= 1 << 53 for f in found):
+        _refuse_long()
+    kind = np.float64 if any(f.dtype.kind == "f" for f in found) else np.int64
+    return sp.csr_array(sp.hstack([each.astype(kind) for each in found]))
+
+
+def _refuse_long() -> None:
+    what = "numbers of more than 15 digits do not go with factors of hundreds of levels"
+    raise DataError("", f"{what}: round them, or {{0}}", ("values", BINARY))
 
 
 def _long_decimals(columns: list[Any]) -> LongDecimals:

@@ -15,7 +15,7 @@ from linsep.prove.numbers.algebra import one_column as column
 from linsep.prove.regression.cone import RegressionFace, whole
 from linsep.prove.regression.contrasts import contrast
 from linsep.prove.regression.documents import certificate, check_claims, document, response_of
-from linsep.prove.regression.families import Model, labels
+from linsep.prove.regression.families import Model
 from linsep.prove.regression.inputs import ORDERED, Given, gather, with_factors
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses
 from linsep.prove.regression.words import MEANING, summary
@@ -225,9 +225,8 @@ class Separation:
     @cached_property
     def coefficients(self) -> list[Coefficient]:
         """Name, status and rows of every coefficient."""
-        return [
-            Coefficient(self.names[j], self.statuses[j], self._rows_of(self._proved(j))) for j in range(self.listed)
-        ]
+        parts = zip(self.names[: self.listed], self.statuses, strict=False)
+        return [Coefficient(name, status, self._rows_of(self._proved(j))) for j, (name, status) in enumerate(parts)]
 
     @cached_property
     def evidence(self) -> list[Any]:
@@ -266,42 +265,32 @@ class Separation:
                     parts[free] = -Fraction(int(table[i][k]), int(table[free][k]))
             numbers = {name[kept[at]]: value / scale[kept[at]] for at, value in parts.items()}
             unit = numbers[name[kept[i]]]
-            if self._given.alias == "keep":
-                numbers |= self._shared(numbers)
+            for at, v in self._aliases if self._given.alias == "keep" else ():  # as the columns it depends on ask for
+                along = sum((numbers.get(name, 0) * v[j] for j, name in enumerate(self.names) if j != at), Fraction(0))
+                numbers[self.names[at]] = -along / v[at]
             found.append({each: numbers[each] / unit for each in self.names if numbers.get(each)})
-        return found
-
-    def _shared(self, numbers: dict[str, Fraction]) -> dict[str, Fraction]:
-        """Return what an estimable function must be in the columns that depend on others."""
-        found = {}
-        for v in self._alias_vectors():
-            at = self._alias_column(v)
-            along = sum((numbers.get(name, 0) * v[j] for j, name in enumerate(self.names) if j != at), Fraction(0))
-            found[self.names[at]] = -along / v[at]
         return found
 
     @property
     def aliased(self) -> dict[str, dict[str, Fraction]]:
         """Columns that depend on others, each with the columns it depends on."""
-        found = {}
-        for v in self._alias_vectors():
-            at = self._alias_column(v)
-            if at >= self.listed:
-                continue
-            found[self.names[at]] = {self.names[j]: -value / v[at] for j, value in enumerate(v) if value and j != at}
-        return found
+        names = self.names
+        return {
+            names[at]: {names[j]: -value / v[at] for j, value in enumerate(v) if value and j != at}
+            for at, v in self._aliases
+            if at < self.listed
+        }
 
-    def _alias_vectors(self) -> list[list[Fraction]]:
-        """Return by coefficient the vectors on which all rows are zero."""
+    @cached_property
+    def _aliases(self) -> list[tuple[int, list[Fraction]]]:
+        """Coefficients outside the columns that are kept, each with a vector by coefficient that all rows are 0 on."""
         N, model = self._face.aliases, self._model
-        return [
-            [Fraction(int(N[unknown, k]) * model.scales[j]) for j, unknown in enumerate(model.order)]
-            for k in range(N.ncols())
-        ]
-
-    def _alias_column(self, v: list[Fraction]) -> int:
-        """Return the coefficient outside the columns that are kept."""
-        return next(j for j, unknown in enumerate(self._model.order) if v[j] and unknown not in self._position)
+        found = []
+        for k in range(N.ncols()):
+            v = [Fraction(int(N[u, k]) * scale) for u, scale in zip(model.order, model.scales, strict=True)]
+            at = next(j for j, unknown in enumerate(model.order) if v[j] and unknown not in self._position)
+            found.append((at, v))
+        return found
 
     # -----------------------------------------------------------------------------------------------------------
     # Functions of the coefficients
@@ -341,7 +330,7 @@ class Separation:
         """Numbers of the categories of an ordinal model that have no row that counts."""
         if self.family != "ordinal":
             return []
-        codes, classes = labels(self._given.y, self._given.order)
+        codes, classes = self._given.labels
         return sorted(set(range(len(classes))) - set(codes[self._given.which].tolist()))
 
     @cached_property
@@ -578,6 +567,6 @@ class Separation:
 
     def _repr_html_(self) -> str:
         rows = list(zip(self.names, self.statuses, self.direction, strict=True))[: self.listed]
-        said = f"{MEANING[self.kind]}; {len(self.separated):,} of {len(self._given.which):,} rows separated"
+        headline = f"{MEANING[self.kind]}; {len(self.separated):,} of {len(self._given.which):,} rows separated"
         proof = "Every status is proved in exact arithmetic; check() verifies it."
-        return notebook_html(said, proof, rows, ("coefficient", "status", "direction"))
+        return notebook_html(headline, proof, rows, ("coefficient", "status", "direction"))

@@ -20,7 +20,6 @@ from linsep.prove.numbers.cells import (
     ExactRows,
     LongDecimals,
     cells,
-    in_pieces,
     nearest_doubles,
     short_cells,
     whole_table,
@@ -28,7 +27,7 @@ from linsep.prove.numbers.cells import (
 from linsep.prove.numbers.decimals import as_decimals
 from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, exact_rows
 from linsep.prove.regression.cone import RegressionFace, reduce
-from linsep.prove.regression.families import WITHOUT_INTERCEPT, Model, Response, build
+from linsep.prove.regression.families import Model, build
 from linsep.prove.regression.inputs import Given, gather, with_factors
 from linsep.prove.regression.results import COMPLETE, OVERLAP, QUASI, Separation
 
@@ -139,10 +138,8 @@ def decide(given: Given, clock: Clock) -> Any:
 def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
     """Return the rows of the model that is given, and its design in exact cells."""
     exact = _design(given)
-    offset = given.offset and given.family not in WITHOUT_INTERCEPT
     clock.check()
-    response = Response(given.y, given.strata, given.which, given.order)
-    model = build(given.family, exact, list(given.names), offset, response)
+    model = build(given, exact)
     model.system.clock = clock
     if len(model.names) > _WIDE:
         raise DataError(
@@ -166,13 +163,16 @@ def _design(given: Given) -> Cells:
     lazily = isinstance(X, LongDecimals)
     if X.dtype == object and not lazily and any(isinstance(value, str | bytes) for value in X.flat):
         X = np.array(list(exact_rows(X, values, given.names)), dtype=object).reshape(X.shape)
-    if X.shape[0] * X.shape[1] > _FEW_CELLS or lazily:
-        exact = ExactRows(X, values)
-        scaled = exact.scaled()
-        if scaled is not None:
-            return Cells(scaled[1], scaled[0], [Fraction(0)] * X.shape[1], None, exact)
+    if not lazily and X.size <= _FEW_CELLS and (found := cells(X, values)) is not None:
+        return found
+    exact, zero = ExactRows(X, values), [Fraction(0)] * X.shape[1]
+    scaled = exact.scaled()
+    if scaled is not None:
+        return Cells(scaled[1], scaled[0], zero, exact)
     X = whole_table(X)
-    return cells(X, values) or in_pieces(X, values)
+    exact = ExactRows(X, values)
+    signs = (X > 0).astype(np.float64) - (X < 0)
+    return Cells(signs, [exact.scale(j) for j in range(X.shape[1])], zero, exact, rough=True)
 
 
 def _refuse_gaps(X: Any, names: list[str]) -> None:
@@ -238,7 +238,7 @@ def _is_binary(found: Cells, X: Any) -> bool:
     """Return whether the exact decimals are the binary numbers that the floats are, or no cell is a float."""
     if X.dtype == object:
         return isinstance(X, LongDecimals) or not any(isinstance(value, float | str | bytes) for value in X.flat)
-    if found.basis is not None or found.exact is not None:
+    if found.exact is not None:
         return False
     for j, scale in enumerate(found.scales):
         twos = scale & -scale  # a decimal that is a binary fraction has a numerator divisible by the odd part

@@ -32,12 +32,12 @@ class Status(NamedTuple):
     directions: tuple[list[int], list[int]] | None = None  # positive and negative on c, both in C
 
 
-class _Answer(NamedTuple):
+class _Membership(NamedTuple):
     """Whether a target is in the cone: multipliers of integer rows, or a direction that is negative on it."""
 
     rows: Array
     multipliers: list[Fraction]
-    direction: list[int] | None
+    direction: list[int] | None = None
 
 
 class Statuses:
@@ -46,79 +46,63 @@ class Statuses:
     def __init__(self, face: RegressionFace) -> None:
         self.face, self.system = face, face.system
         self.rng = np.random.default_rng(0)
-        self._known: dict[tuple[int, ...], _Answer] = {}
+        self._known: dict[tuple[int, ...], _Membership] = {}
         self._hull = [[int(value) for value in row] for row in face.span.tolist()]
-        self.pool: Array = np.empty(0, dtype=np.intp)
-        if face.dimension > 1:
-            self.pool = self._first()
-            self._gather()
-
-    # -----------------------------------------------------------------------------------------------------------
-    # The status
+        if face.dimension:
+            ids = np.flatnonzero(face.separated)
+            few = 1 if face.dimension == 1 else 4 * face.dimension + 8
+            few = few if few == 1 or len(ids) > _POOL else len(ids)
+            self._gather(np.sort(self.rng.choice(ids, few, replace=False)))
 
     def status(self, c: dict[int, int]) -> str:
         """Return the status of a function of integer coefficients, by column."""
         return self._decided(c)[0]
 
-    def proved(self, c: dict[int, int]) -> Status:
-        """Return the status of a function of integer coefficients with its evidence."""
-        status, target, answer = self._decided(c)
-        face = self.face
-        if status == FINITE:
-            return Status(status, self.combined(c, np.empty(0, dtype=np.intp), []))
-        if status == UNDETERMINED:
-            return Status(status, None, self._both(c, target, answer))
-        sign = 1 if status == UP else -1
-        goal = {k: sign * value for k, value in c.items()}
-        if answer is None:  # one dimension: any separated row will do
-            ids = np.flatnonzero(face.separated)[:1]
-            A, _ = self.system.rows(ids)
-            per_row = int((A * one_column(face.direction))[0, 0])
-            found = [Fraction(_dot(goal, face.direction), per_row)]
-        else:
-            ids, found = answer.rows, answer.multipliers
-        return Status(status, self.combined(goal, ids, found))
-
-    def _decided(self, c: dict[int, int]) -> tuple[str, list[int], _Answer | None]:
+    def _decided(self, c: dict[int, int]) -> tuple[str, list[int], _Membership | None]:
+        """Return the status of a function, its values on the hull, and whether it, or its opposite, is in the cone."""
         self.system.clock.check()
         target = [0] * self.face.dimension
         for k, value in c.items():
             target = [a + value * b for a, b in zip(target, self._hull[k], strict=True)]
         if not any(target):
             return FINITE, target, None
-        height = _dot(c, self.face.direction)
-        if height == 0:
+        slope = _dot(c, self.face.direction)
+        if slope == 0:
             return UNDETERMINED, target, None
-        sign = 1 if height > 0 else -1
-        if self.face.dimension == 1:
-            return (UP if sign > 0 else DOWN), target, None
-        answer = self.member([sign * value for value in target])
-        if answer.direction is not None:
-            return UNDETERMINED, target, answer
-        return (UP if sign > 0 else DOWN), target, answer
+        sign = 1 if slope > 0 else -1
+        key = tuple(sign * value for value in target)
+        if key not in self._known:
+            self._known[key] = self._member(key)
+        found = self._known[key]
+        return UNDETERMINED if found.direction is not None else UP if sign > 0 else DOWN, target, found
 
-    def _both(self, c: dict[int, int], target: list[int], answer: _Answer | None) -> tuple[list[int], list[int]]:
+    def proved(self, c: dict[int, int]) -> Status:
+        """Return the status of a function of integer coefficients with its evidence."""
+        status, target, found = self._decided(c)
+        if status == UNDETERMINED:
+            return Status(status, None, self._both(c, target, found))
+        sign = -1 if status == DOWN else 1
+        rows, multipliers = (np.empty(0, dtype=np.intp), []) if found is None else found[:2]
+        return Status(status, self._combined({k: sign * value for k, value in c.items()}, rows, multipliers))
+
+    def _both(self, c: dict[int, int], target: list[int], found: _Membership | None) -> tuple[list[int], list[int]]:
         """Return directions in ``C`` that are positive and negative on ``c``."""
         g = self.face.direction
-        if answer is not None:
-            assert answer.direction is not None
-            return (g, answer.direction) if _dot(c, g) > 0 else (answer.direction, g)
+        if found is not None:
+            assert found.direction is not None
+            return (g, found.direction) if _dot(c, g) > 0 else (found.direction, g)
         k = next(k for k, value in enumerate(target) if value)
-        v = [int(self.face.span[j, k]) for j in range(len(g))]
         sign = 1 if target[k] > 0 else -1
         times = 1
-        while True:  # the generic direction is positive on all that v may be negative on
-            up = [times * a + sign * b for a, b in zip(g, v, strict=True)]
-            down = [times * a - sign * b for a, b in zip(g, v, strict=True)]
+        while True:  # the generic direction is positive on all that a vector of the hull may be negative on
+            up = [times * a + sign * row[k] for a, row in zip(g, self._hull, strict=True)]
+            down = [times * a - sign * row[k] for a, row in zip(g, self._hull, strict=True)]
             if all(not len(self._unmet(each)) for each in (up, down)):
                 return primitive(up), primitive(down)
             times *= 4
 
-    # -----------------------------------------------------------------------------------------------------------
-    # Combinations of rows
-
-    def combined(self, c: dict[int, int], ids: Array, multipliers: list[Fraction]) -> ConeCombination:
-        """Return rows that combine to ``c``: some given with multipliers of their integer rows, and rows of N."""
+    def _combined(self, c: dict[int, int], ids: Array, multipliers: list[Fraction]) -> ConeCombination:
+        """Return rows that combine to ``c``: some with known multipliers of their integer rows, and rows of N."""
         system, rest = self.system, self.face.contradiction
         A, shifts = system.rows(ids)
         left = {k: Fraction(value) for k, value in c.items()}
@@ -141,67 +125,44 @@ class Statuses:
         return ConeCombination(np.array([i for i, _ in pairs], dtype=np.intp), [m for _, m in pairs])
 
     # -----------------------------------------------------------------------------------------------------------
-    # Is a target in the cone of the separated rows, in the unknowns of the subspace?
+    # Is a target in the cone of the separated rows, in the unknowns of the hull?
 
-    def _first(self) -> Array:
-        """Return different separated rows to begin with: all if there are not many."""
-        ids = np.flatnonzero(self.face.separated)
-        if len(ids) <= _POOL:
-            return ids
-        return np.sort(self.rng.choice(ids, min(_POOL, 4 * self.face.dimension + 8), replace=False))
-
-    def _gather(self) -> None:
-        """Write out the rows of the pool, without those that are multiples of others."""
-        A = self.system.rows(self.pool)[0] * self.face.span
-        seen: dict[tuple[int, ...], int] = {}
-        for k, row in enumerate(A.tolist()):
+    def _gather(self, pool: Array) -> None:
+        """Write out some separated rows in the unknowns of the hull, without those that are multiples of others."""
+        lines = (self.system.rows(pool)[0] * self.face.span).tolist()
+        self._places: dict[tuple[int, ...], int] = {}
+        kept: list[int] = []
+        for k, row in enumerate(lines):
             self.system.clock.check()
-            seen.setdefault(tuple(primitive([int(value) for value in row])), k)
-        kept = sorted(seen.values())
-        self.pool = self.pool[kept]
-        self._places = {row: place for place, row in enumerate(sorted(seen, key=seen.__getitem__))}
-        table = A.tolist()
-        self.table = TableConstraints(fmpz_mat([table[k] for k in kept]), clock=self.system.clock)
+            key = tuple(primitive([int(value) for value in row]))
+            if key not in self._places:
+                self._places[key] = len(kept)
+                kept.append(k)
+        self.pool = pool[kept]
+        self.table = TableConstraints(fmpz_mat([lines[k] for k in kept]), clock=self.system.clock)
 
-    def member(self, target: list[int]) -> _Answer:
-        """Decide whether a target, on which the generic direction is positive, is in the cone."""
-        key = tuple(primitive(target))
-        if key not in self._known:
-            self._known[key] = self._member(list(key))
-        answer = self._known[key]
-        if answer.direction is not None:
-            return answer
-        factor = next(Fraction(a, b) for a, b in zip(target, key, strict=True) if b)
-        return _Answer(answer.rows, [factor * m for m in answer.multipliers], None)
-
-    def _member(self, target: list[int]) -> _Answer:
-        """Ask the core for a direction that is positive on the pool and negative on the target.
+    def _member(self, target: tuple[int, ...]) -> _Membership:
+        """Ask the core for a direction that is positive on all separated rows and negative on the target.
 
         The separated rows cannot cancel among themselves, so that rows that cancel hold the target.
         """
-        if tuple(target) in self._places:
-            return _Answer(self.pool[[self._places[tuple(target)]]], [self._unit_of(target)], None)
         while True:
+            place = self._places.get(tuple(primitive(list(target))))
+            if place is not None:  # it is a multiple of a row
+                times = next(Fraction(a, int(b)) for a, b in zip(target, self.table.lines[place], strict=True) if a)
+                return _Membership(self.pool[[place]], [times])
             found = solve(self.table.with_row([-value for value in target]), any_contradiction=True)
-            last = len(self.pool)
             if len(found.ids):
                 weights = dict(zip(found.ids.tolist(), found.multipliers, strict=True))
-                total = weights.pop(last)
-                rows = sorted(weights)
-                return _Answer(self.pool[rows], [weights[k] / total for k in rows], None)
+                total = weights.pop(len(self.pool))
+                return _Membership(self.pool[sorted(weights)], [weights[k] / total for k in sorted(weights)])
             direction = primitive(entries(self.face.span * found.g))
             more = self._unmet(direction)
             if len(more) == 0:
-                return _Answer(self.pool[:0], [], direction)
+                return _Membership(more, [], direction)
             most = 2 * self.face.dimension + 8
             more = self.rng.choice(more, most, replace=False) if len(more) > most else more
-            self.pool = np.concatenate((self.pool, more))
-            self._gather()
-
-    def _unit_of(self, target: list[int]) -> Fraction:
-        """Return by how much the row of the pool that is a multiple of a target has to be multiplied."""
-        row = self.table.lines[self._places[tuple(target)]]
-        return next(Fraction(value, int(other)) for value, other in zip(target, row, strict=True) if value)
+            self._gather(np.concatenate((self.pool, more)))
 
     def _unmet(self, direction: list[int]) -> Array:
         """Return the separated rows that are not positive on a direction."""

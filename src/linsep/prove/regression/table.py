@@ -17,7 +17,7 @@ from linsep.data import cells
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.row_numbers import Dropped
 from linsep.data.schema import BOOLEAN, DATE, TEXT, WORD, is_numeric
-from linsep.data.tables import TableSource, bag, is_string
+from linsep.data.tables import TableSource, is_string
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
 from linsep.prove.numbers.text import some_rounded
@@ -330,12 +330,3 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Any:
                     return LongColumn(numbers, filled)
         return numbers
     return None
-
-
-def counted_words(texts: list[str | None]) -> tuple[Any, list[str]]:
-    """Return how often each word occurs in some texts, as a sparse matrix, and the words."""
-    import scipy.sparse as sp
-
-    found = bag(texts, 0)
-    ones = np.ones(len(found.rows), dtype=np.int64)
-    return sp.csr_array((ones, (found.rows, found.places)), shape=(len(texts), len(found.words))), found.words

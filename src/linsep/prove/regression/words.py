@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linsep.data.arrays import is_sparse
-from linsep.prove.regression.families import INTERCEPT, labels
+from linsep.prove.regression.families import INTERCEPT
 from linsep.prove.verdict.one_column import ColumnRule, telling_columns
 from linsep.wording import digits
 
@@ -25,7 +25,7 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def columns_told(result: Any) -> str:
+def columns_counted(result: Any) -> str:
     """Return how many columns there are, and their rank."""
     return f"{len(result.names):,} of rank {result.rank:,}"
 
@@ -36,7 +36,7 @@ def summary(result: Any) -> str:
     lines = [
         f"Separation in a {result.family} model: {MEANING[result.kind]}",
         f"rows       {n:,}, of which {s:,} {'is' if s == 1 else 'are'} separated (fitted perfectly in the limit)",
-        f"columns    {columns_told(result)}"
+        f"columns    {columns_counted(result)}"
         + (f"; the likelihood rises forever in {counted(result.dimension, 'direction')}" if result.dimension else ""),
         "",
     ]
@@ -67,7 +67,7 @@ def sentences(result: Any, response: str = "y") -> list[str]:
     more = sum(status in _INFINITE for _, status in _shown(result)) - len(found)
     if more > 0:
         found.append(f"{counted(more, 'other coefficient')} {'is' if more == 1 else 'are'} infinite")
-    found += [rule.sentence(response) for rule in _telling(result)[:2]]
+    found += [rule.sentence(response) for rule in _single_columns(result)[:2]]
     open_ = [name for name, status in _shown(result) if status == "undetermined"]
     if open_:
         shown = ", ".join(open_[:6]) + (f" and {len(open_) - 6} more" if len(open_) > 6 else "")
@@ -80,13 +80,13 @@ def sentences(result: Any, response: str = "y") -> list[str]:
     ]
 
 
-def _telling(result: Any) -> tuple[ColumnRule, ...]:
+def _single_columns(result: Any) -> tuple[ColumnRule, ...]:
     """Return the columns of a binomial model that tell the responses apart alone, unless two values say it already."""
     given = result._given
     y = np.asarray(given.y)
     if given.family != "binomial" or y.ndim != 1:
         return ()
-    codes, classes = labels(given.y, given.order)
+    codes, classes = given.labels
     which = given.which
     X = given.X[which]
     rules = telling_columns(X, codes[which], tuple(classes), given.names)
@@ -126,7 +126,7 @@ def _is_ordinary(result: Any, left: Any) -> bool:
         return len(np.unique(before)) == len(np.unique(left.strata))
     if left.choices is None or len(left.rows) == 0:
         return True
-    codes = labels(given.y, given.order)[0][left.rows]
+    codes = given.labels[0][left.rows]
     if given.family == "multinomial":
         return bool(left.choices[:, np.unique(codes)].all())
     ends = np.column_stack((codes == codes.min(), codes == codes.max()))

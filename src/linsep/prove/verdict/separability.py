@@ -13,8 +13,8 @@ from flint import fmpz_mat
 from linsep.clock import Clock, OutOfTime
 from linsep.data.arrays import is_sparse, refuse_not_finite, to_rows, to_scipy
 from linsep.data.cache import IN_MEMORY
-from linsep.data.labels import at_least_two_classes, check_same_length, class_labels, refuse_measurements
-from linsep.data.matrices import as_matrix, named_matrix
+from linsep.data.labels import refuse_measurements
+from linsep.data.matrices import named_matrix
 from linsep.data.parallel import quiet_algebra
 from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError
@@ -23,8 +23,8 @@ from linsep.prove.check.fast_check import integer_matrix, separates
 from linsep.prove.check.integers import over_common
 from linsep.prove.claims import UNKNOWN, Data, Separator, Verdict
 from linsep.prove.numbers.cells import ExactRows, LongDecimals, cells
-from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, is_exact, unrounded
-from linsep.prove.numbers.tables import table_of
+from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, is_exact
+from linsep.prove.numbers.tables import rows_and_classes, table_of
 from linsep.prove.verdict import rationals
 from linsep.prove.verdict.decide import decide
 from linsep.prove.verdict.one_column import telling_columns
@@ -119,13 +119,8 @@ class EncodedTable(NamedTuple):
 
 def encoded(X: Any, y: Any) -> EncodedTable:
     """Return rows as an array, CSR matrix or LongDecimals, with the classes of their labels."""
-    if not isinstance(X, LongDecimals):
-        X = unrounded(X)
-        X = X if is_exact(X) else as_matrix(X)
-    y = class_labels(y)
-    check_same_length(X, y)
-    classes, codes = at_least_two_classes(y)
-    return EncodedTable(X, tuple(classes.tolist()), codes.astype(np.intp, copy=False))
+    rows, classes, codes = rows_and_classes(X.near if isinstance(X, LongDecimals) else X, y)
+    return EncodedTable(X if isinstance(X, LongDecimals) else rows, tuple(classes.tolist()), codes)
 
 
 def with_columns(verdict: Verdict, table: EncodedTable, names: list[Any] | None, clock: Clock) -> Verdict:
@@ -145,7 +140,7 @@ def decide_table(table: EncodedTable, values: Values, offset: bool, clock: Clock
         found = _near(table, values, offset, clock)
         if found is not None:
             return found
-        X = encoded(X.whole(), codes).X
+        X = rows_and_classes(X.whole(), codes)[0]
     asked = _Asked(classes, values, offset, clock)
     stored = X.data if is_sparse(X) else X
     large = stored.dtype != object and stored.nbytes > IN_MEMORY
@@ -156,7 +151,7 @@ def decide_table(table: EncodedTable, values: Values, offset: bool, clock: Clock
 
 def _near(table: EncodedTable, values: Values, offset: bool, clock: Clock) -> Verdict | None:
     """Return the verdict on the nearest doubles if it is one on the decimals, None if only all digits tell."""
-    near = EncodedTable(encoded(table.X.near, table.codes).X, table.classes, table.codes)
+    near = table._replace(X=rows_and_classes(table.X.near, table.codes)[0])
     verdict = decide_table(near, BINARY, offset, clock, mapped=True)
     if verdict.kind == UNKNOWN:
         return replace(verdict, values=values, bracket=(-math.inf, math.inf))
