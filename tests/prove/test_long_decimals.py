@@ -71,6 +71,27 @@ def test_a_text_of_many_rows_is_read_again_for_few(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("lazily")
+@pytest.mark.parametrize("seed", range(8))
+def test_integers_of_a_text_are_its_decimals(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The fewest errors among decimals of 18 digits, read as 64-bit integers, are those among fractions."""
+    monkeypatch.setattr(text, "FEW_CELLS", 0)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, 2)) * rng.choice([1, 10, 0.01])
+    y = (X[:, 0] + 0.5 * rng.normal(size=20) > 0).astype(int)
+    y[:2] = 0, 1
+    texts = [[f"{value:.17f}" for value in row] for row in X.tolist()]
+    path = tmp_path / "long.csv"
+    path.write_text("a,b,y\n" + "".join(f"{a},{b},{label}\n" for (a, b), label in zip(texts, y, strict=True)))
+    exact = np.array([[Fraction(Decimal(value)) for value in row] for row in texts], dtype=object)
+    found, wanted = fewest_errors(read(path, target="y")), fewest_errors(exact, y)
+    assert (found.lower, found.upper) == (wanted.lower, wanted.upper)
+    assert found.check(exact, y)
+    main(["errors", str(path), "--target", "y", "--json"])
+    assert json.loads(capsys.readouterr().out)["upper"] == wanted.upper
+
+
 def test_the_fewest_errors_of_long_decimals(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("x,y\n" + "".join(f"0.{i}00000000000000001,{i % 2}\n" for i in range(1, 7)))

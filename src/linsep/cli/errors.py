@@ -205,7 +205,7 @@ def _other_labels(found: Any, X: Any) -> list[Any]:
     if len(found.rows) == 0:
         return []
     W, b = found.plane.per_class()
-    part = X[found.rows]
+    part = getattr(X, "near", X)[found.rows]  # long decimals need not be read again
     part = part if hasattr(part, "toarray") else np.asarray(part)
     scores = np.asarray(part.astype(float) @ W.astype(float).T) + b.astype(float)
     return [found.classes[c] for c in scores.argmax(axis=1).tolist()]

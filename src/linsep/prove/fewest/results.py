@@ -248,7 +248,6 @@ def fewest_errors(
     values = values or BINARY
     if isinstance(X, LongDecimals):
         _in_64_bits(X[:64], values, bool(fit_intercept))  # before all digits are read
-        X = X.whole()
     X, classes, codes = rows_and_classes(X, y)
     weights = None if sample_weight is None else whole_weights(sample_weight, len(codes))
     names = tuple(classes.tolist())

@@ -103,7 +103,11 @@ def cells(X: Any, values: Values, *, offset: bool = False, clock: Clock | None =
 
     Columns are shifted only with an ``offset``. Raises OutOfTime or Cancelled if the clock says so.
     """
-    clock, X = clock or Clock(), _canonical(whole_table(X))
+    clock = clock or Clock()
+    integers = X.integers(clock) if isinstance(X, LongDecimals) and values == DECIMAL else None
+    if integers is not None:
+        return Cells(integers[0], integers[1], _no_shifts(X))
+    X = _canonical(whole_table(X))
     found = short_cells(X, values)
     if found is not None:
         return found
@@ -346,6 +350,8 @@ class LongDecimals:
         The most significant digits that a number has.
     tiny : callable
         Says whether a number that is not 0 is so small that the double nearest to it is 0.
+    integers : callable
+        Returns all numbers as 64-bit integers and the power of ten of each column, None if they do not fit.
     """
 
     dtype = np.dtype(object)
@@ -358,7 +364,9 @@ class LongDecimals:
         are_shortest: Callable[[], bool] = lambda: False,
         digits: int = 4000,
         tiny: Callable[[], bool] = lambda: False,
+        integers: Callable[[Clock], tuple[Array, list[int]] | None] = lambda _: None,
     ) -> None:
+        self.integers = integers
         self.near, self._read, self.rows, self._are_shortest = near, read, read_all, are_shortest
         self.digits, self.tiny = digits, tiny
         self.shape, self.ndim = near.shape, 2

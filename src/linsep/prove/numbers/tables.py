@@ -55,8 +55,9 @@ class LabeledTable(NamedTuple):
 
 def rows_and_classes(X: Any, y: Any) -> tuple[Any, Array, Array]:
     """Return rows in numbers that nothing has rounded, the classes, at least two, and the class number of every row."""
-    X = unrounded(X)
-    X = X if is_exact(X) else as_matrix(X)
+    if not isinstance(X, LongDecimals):
+        X = unrounded(X)
+        X = X if is_exact(X) else as_matrix(X)
     y = class_labels(y)
     check_same_length(X, y)
     classes, codes = at_least_two_classes(y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -16,6 +17,7 @@ import pyarrow as pa
 from linsep.clock import Clock
 from linsep.data.arrays import to_rows
 from linsep.data.arrow_arrays import numbers
+from linsep.data.cache import mapped_array
 from linsep.data.cells import plain_numbers, without_gaps
 from linsep.data.delimited import DelimitedSource
 from linsep.data.labels import class_codes
@@ -66,7 +68,7 @@ def exact_table(
             if content is not None:
                 some, everything = partial(_some_rows, source, content), partial(_all_rows, source, content, clock)
                 shortest, tiny = partial(_are_shortest, source, clock), partial(_has_tiny, source, clock)
-                found = LongDecimals(X, some, everything, shortest, tiny=tiny)
+                found = LongDecimals(X, some, everything, shortest, tiny=tiny, integers=partial(_integers, source, X))
                 lazily = lazily and not hasattr(X, "indptr") and X.size > FEW_CELLS
                 return (found if lazily else found.whole()), y
             if not _are_shortest(source, clock):
@@ -171,6 +173,37 @@ def _number_texts(source: DelimitedSource) -> Iterator[Any]:
         for name, kind in kinds.items():
             column = without_gaps(block.column(name).combine_chunks(), source.number_format.gaps)
             yield plain_numbers(pc.utf8_trim_whitespace(column), kind, source.number_format.point)
+
+
+def _integers(source: Any, near: Array, clock: Clock) -> tuple[Array, list[int]] | None:
+    """Return all numbers of a table as 64-bit integers over powers of ten; None if these do not hold them.
+
+    ``near`` are the doubles nearest to them. Columns of words or dates, and rows left out, are not for this way.
+    """
+    columns = [name for name, _ in source.layout.columns]
+    plain = all(kind == NUMBER for _, kind in source.layout.columns)
+    if not plain or hasattr(near, "indptr") or near.shape[1] != len(columns):
+        return None
+    tops = np.abs(near).max(axis=0, initial=0.0)
+    places = [min(37, math.floor(math.log10(2.0**62.9 / top))) if top > 0 else 18 for top in tops.tolist()]
+    found, column, start = mapped_array(near.shape, np.int64), 0, 0
+    for texts in _number_texts(source):
+        clock.check()
+        stop = start + len(texts)
+        try:
+            exact = texts.cast(pa.decimal128(38, places[column]))
+        except pa.ArrowInvalid:  # more digits than that
+            return None
+        if stop > len(found) or exact.null_count:
+            return None
+        words = np.frombuffer(exact.buffers()[1], np.int64)[2 * exact.offset : 2 * (exact.offset + len(exact))]
+        low, high = words[::2], words[1::2]
+        if (high != low >> 63).any():
+            return None
+        found[start:stop, column] = low
+        column = (column + 1) % len(columns)
+        start = stop if column == 0 else start
+    return (found, [10**k for k in places]) if start == len(found) else None
 
 
 def some_rounded(texts: Any, near: Array | None = None) -> bool:

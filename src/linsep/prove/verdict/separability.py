@@ -119,8 +119,8 @@ class EncodedTable(NamedTuple):
 
 def encoded(X: Any, y: Any) -> EncodedTable:
     """Return rows as an array, CSR matrix or LongDecimals, with the classes of their labels."""
-    rows, classes, codes = rows_and_classes(X.near if isinstance(X, LongDecimals) else X, y)
-    return EncodedTable(X if isinstance(X, LongDecimals) else rows, tuple(classes.tolist()), codes)
+    X, classes, codes = rows_and_classes(X, y)
+    return EncodedTable(X, tuple(classes.tolist()), codes)
 
 
 def with_columns(verdict: Verdict, table: EncodedTable, names: list[Any] | None, clock: Clock) -> Verdict:
