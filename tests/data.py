@@ -47,10 +47,13 @@ def few(cases, quick):
     ]
 
 
-def integers(seed, n=25, d=3, classes=2, largest=4):
-    """Return small integers, whose sums are exact, with random labels, of every class at least one."""
+def integers(seed, n=25, d=3, classes=2, low=-4, high=4):
+    """Return small whole numbers, whose sums are exact, with random labels, of every class at least one.
+
+    They are floats: every other type of numbers compiles the loops once more.
+    """
     rng = np.random.default_rng(seed)
-    X, y = rng.integers(-largest, largest + 1, (n, d)), rng.integers(0, classes, n)
+    X, y = rng.integers(low, high + 1, (n, d)).astype(float), rng.integers(0, classes, n)
     y[:classes] = range(classes)
     return X, y
 

@@ -57,9 +57,10 @@ def take(rows: Rows, which: slice | Array) -> Rows:
     indptr = np.concatenate(([0], np.cumsum(lengths)))
     # position of each stored value: its place in its row, counted from where the row starts
     places = np.arange(indptr[-1]) + np.repeat(starts[numbers] - indptr[:-1], lengths)
-    data = rows.data[places]
-    data.flags.writeable = False
-    return Sparse(data, rows.indices[places], indptr.astype(rows.indptr.dtype))
+    found = Sparse(rows.data[places], rows.indices[places], indptr.astype(rows.indptr.dtype))
+    for array in found:
+        array.flags.writeable = False  # one compiled version serves all callers
+    return found
 
 
 class Examples(NamedTuple):

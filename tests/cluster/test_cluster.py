@@ -1,7 +1,5 @@
 """Training, predicting and deciding on a Dask cluster, with workers that die at any moment."""
 
-import doctest
-import importlib
 import json
 import os
 import pickle
@@ -102,12 +100,6 @@ def same(one, other):
     assert np.array_equal(one.history_["mistakes"], other.history_["mistakes"])
     assert np.array_equal(one.history_["loss"], other.history_["loss"])
     assert (one.margin_, one.radius_, one.training_errors_) == (other.margin_, other.radius_, other.training_errors_)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("module", ["parameter_mixing", "predicting", "shards", "verdicts", "workers"])
-def test_examples_run(module):
-    assert doctest.testmod(importlib.import_module(f"linsep.cluster.{module}")).failed == 0
 
 
 # ---------------------------------------------------------------------------------------------------------------

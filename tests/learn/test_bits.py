@@ -9,12 +9,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import scipy.sparse as sp
 
 import linsep
 from data import few, quiet, whole
@@ -67,39 +64,6 @@ def recorded(name):
 @pytest.mark.parametrize("name", RUNS)
 def test_runs_have_the_bits_that_were_recorded(name):
     assert recorded(name) == json.loads(RECORD.read_text())[name]
-
-
-def wide_indices(X):
-    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    return X
-
-
-KINDS = {
-    "fortran": np.asfortranarray,
-    "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
-    "float32": lambda X: X.astype(np.float32),
-    "float16": lambda X: X.astype(np.float16),
-    "int64": lambda X: X.astype(np.int64),
-    "int8": lambda X: X.astype(np.int8),
-    "list": lambda X: X.tolist(),
-    "csr matrix": sp.csr_matrix,
-    "csc array": sp.csc_array,
-    "csr int": lambda X: sp.csr_array(X.astype(np.int16)),
-    "csr 64-bit": lambda X: wide_indices(sp.csr_array(X)),
-    "csc 64-bit": lambda X: wide_indices(sp.csc_matrix(X)),
-    "pandas": lambda X: pd.DataFrame(X, columns=list("abcd")),
-    "polars": lambda X: pl.DataFrame({f"c{j}": X[:, j] for j in range(4)}),
-}
-
-
-@pytest.mark.parametrize("classes", few([2, 3], 1))  # each compiles the loops again
-@pytest.mark.parametrize("kind", few(dict.fromkeys(["fortran", "float32", "csr matrix", *KINDS]), 3))
-def test_every_kind_of_array_gives_the_same_bits(kind, classes):
-    X, y = whole(classes=classes, noise=0.1, seed=1)
-    for parameters in ({}, {"shuffle": False}, {"keep": "average"}):
-        parameters = {"max_iter": 5, "prove": False, "random_state": 0} | parameters
-        found = [bits(quiet(linsep.Perceptron(**parameters), rows, y)) for rows in (X, KINDS[kind](X))]
-        assert found[0] == found[1]
 
 
 CODECS = {"gz": "gzip", "zst": "zstd"}

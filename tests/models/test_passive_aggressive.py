@@ -16,12 +16,12 @@ from data import WEIGHTS_SCALE_STEPS, few, quiet
 from linsep import PassiveAggressive, fit_source, load, read, save, teacher
 
 VARIANTS = ["pa", "pa1", "pa2"]
-STORAGE = [np.asarray, np.asfortranarray, sp.csr_array]
+STORAGE = [np.asarray, sp.csr_array]
 
 
 def numbers(seed, n=40, d=4, classes=2):
     rng = np.random.default_rng(seed)
-    X, y = rng.integers(-4, 5, (n, d)), rng.integers(0, classes, n)
+    X, y = rng.integers(-4, 5, (n, d)).astype(float), rng.integers(0, classes, n)
     y[:classes] = range(classes)
     X[3] = 0  # a row of zeros changes nothing
     return X, y
@@ -47,10 +47,14 @@ def test_equals_the_paper(storage, variant, seed, offset, C):
 
 
 @pytest.mark.parametrize("variant", ["pa1", "pa2"])
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("offset", few([True, False], 1))
-@pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("storage", few([np.asarray, sp.csr_array], 1))
+@pytest.mark.parametrize("offset", [True, False])
+@pytest.mark.parametrize(
+    ("classes", "average", "storage"),  # each compiles a loop
+    few(
+        [(2, True, np.asarray), (4, False, np.asarray), (4, True, np.asarray), (4, True, sp.csr_array)],
+        2,
+    ),
+)
 def test_equals_scikit_learn(variant, classes, offset, average, storage):
     rng = np.random.default_rng(classes)
     X, y = rng.standard_normal((200, 6)), rng.integers(0, classes, 200)
@@ -85,9 +89,16 @@ def test_squared_losses_are_bounded(seed, margin):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("keep", ["last", "average", "best"])
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+@pytest.mark.parametrize(
+    ("keep", "classes", "multi_class"),
+    few(
+        [
+            *[("average", 2, "argmax"), ("last", 3, "argmax"), ("best", 3, "ovr")],
+            *[("average", 3, "argmax"), ("average", 3, "ovr")],
+        ],
+        3,
+    ),
+)
 def test_one_answer_however_the_rows_come(tmp_path, variant, keep, classes, multi_class):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((150, 5)), rng.integers(0, classes, 150)
@@ -121,8 +132,7 @@ def test_separable_data_is_separated_and_warns_of_nothing():
 
 
 @pytest.mark.parametrize("variant", ["pa1", "pa2"])
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+@pytest.mark.parametrize(("classes", "multi_class"), [(2, "argmax"), (3, "argmax"), (3, "ovr")])
 def test_weights_are_factors_of_the_aggressiveness(variant, classes, multi_class):
     X, y = numbers(5, classes=classes)
     common = {"variant": variant, "multi_class": multi_class, "max_iter": 3}
@@ -136,14 +146,13 @@ def test_weights_are_factors_of_the_aggressiveness(variant, classes, multi_class
     assert np.array_equal(some.coef_, quiet(PassiveAggressive(shuffle=False, **common), X[used], y[used]).coef_)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+@pytest.mark.parametrize(("classes", "multi_class"), [(2, "argmax"), (3, "argmax"), (3, "ovr")])
 def test_spent_updates_and_overflow(classes, multi_class):
     model = quiet(PassiveAggressive(C=0.01, max_updates=11, multi_class=multi_class), *numbers(3, classes=classes))
     assert (model.mistakes_, model.stop_reason_) == (11, "max_updates")
     # tau = lacking/‖x‖² makes w about 1e150 from the first row, and the second has a score of about 1e350
     X = [[1e-150], [1e200], [-1e200]][:classes]
-    for storage in STORAGE:
+    for storage in STORAGE if multi_class == "argmax" else (np.asarray,):
         model = PassiveAggressive(variant="pa", multi_class=multi_class, fit_intercept=False, shuffle=False)
         with pytest.raises(ValueError, match="overflowed to infinity"):
             model.fit(storage(np.array(X)), range(classes))
@@ -172,7 +181,7 @@ def test_scikit_learn_contract(estimator, check):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_calibration():
     X, y = load_digits(return_X_y=True)
-    model = CalibratedClassifierCV(PassiveAggressive(C=0.01, max_iter=5, keep="average"), cv=2).fit(X[:300], y[:300])
+    model = CalibratedClassifierCV(PassiveAggressive(C=0.01, max_iter=5), cv=2).fit(X[:300], y[:300])
     np.testing.assert_allclose(model.predict_proba(X[:300]).sum(axis=1), 1)
     assert model.score(X[:300], y[:300]) > 0.9
 

@@ -125,7 +125,7 @@ def to_rows(X: Any) -> Rows:
     """Return a real array or CSR matrix as rows, without a copy wherever its storage allows."""
     if is_sparse(X):
         unsigned = _UNSIGNED[X.indices.dtype.itemsize]
-        rows = Sparse(_read_only(X.data), X.indices.view(unsigned), X.indptr.view(unsigned))
+        rows = Sparse(*map(_read_only, (X.data, X.indices.view(unsigned), X.indptr.view(unsigned))))
         if X.has_canonical_format or not _names_twice(rows, X.shape[1]):
             return rows  # the order of the columns within a row does not matter
         X = X.copy()

@@ -264,7 +264,8 @@ def some_rows(rows: Rows, which: Array) -> Rows:
         mapped_array((int(indptr[-1]),), rows.indices.dtype),
     )
     _copy_rows(rows.data, rows.indices, rows.indptr, which, data, indices)
-    data.flags.writeable = False
+    for array in (data, indices, indptr):
+        array.flags.writeable = False
     return Sparse(data, indices, indptr)
 
 

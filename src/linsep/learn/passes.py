@@ -401,7 +401,9 @@ def narrowed(rows: Rows, n_features: int) -> tuple[Array | slice, Rows]:
     if not isinstance(rows, Sparse) or 4 * rows.indptr[-1] >= n_features:
         return slice(None), rows
     end = rows.indptr[-1]
-    return rows.indices[:end], Sparse(rows.data[:end], np.arange(end, dtype=rows.indices.dtype), rows.indptr)
+    numbers = np.arange(end, dtype=rows.indices.dtype)
+    numbers.flags.writeable = False  # one compiled version serves all callers
+    return rows.indices[:end], Sparse(rows.data[:end], numbers, rows.indptr)
 
 
 class HeldOut:
