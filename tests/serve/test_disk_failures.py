@@ -50,7 +50,7 @@ LAST = [2, 4, 5]  # number of the last example of each
 
 def learn(service, number):
     """Teach a batch; return what is answered, or raise what is."""
-    from linsep.data.bodies import JSON, parse
+    from linsep.serve.bodies import JSON, parse
     from linsep.serve.service import Request
 
     body = json.dumps(BATCHES[number]).encode()

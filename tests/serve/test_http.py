@@ -20,9 +20,9 @@ from servers import Nursery, command
 
 import linsep
 from linsep import AsyncClient, Client
-from linsep.data.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON, Refused
 from linsep.models.progressive import replay
 from linsep.serve.app import Access, Queue
+from linsep.serve.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON, Refused
 from linsep.serve.client import ServerError
 from linsep.serve.server import Address, running
 

@@ -11,7 +11,6 @@ import pytest
 
 import linsep
 from data import few
-from linsep.data.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON, Limits, Refused, parse
 from linsep.data.example_log import Rows
 from linsep.data.read import LOG
 from linsep.errors import DataError
@@ -20,6 +19,7 @@ from linsep.models.passive_aggressive import PassiveAggressive
 from linsep.models.perceptron import Perceptron
 from linsep.models.progressive import replay
 from linsep.serve import service as services
+from linsep.serve.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON, Limits, Refused, parse
 from linsep.serve.service import Service
 
 pytestmark = pytest.mark.compiled

@@ -123,7 +123,7 @@ def serve(
     if keeping.data is None:
         raise click.BadParameter("--data DIR names the folder for the log and the snapshots; a new one is made")
     try:
-        from linsep.data.bodies import Limits
+        from linsep.serve.bodies import Limits
         from linsep.serve.server import Address
         from linsep.serve.server import serve as listen
         from linsep.serve.service import Service, log

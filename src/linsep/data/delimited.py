@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ import pyarrow.csv
 from linsep.data import cells
 from linsep.data.arrow_arrays import numpy_view, word, words
 from linsep.data.cache import Buffers
-from linsep.data.files import File, Location, has_blank_lines, last_newline, line_numbers, locate, pieces
+from linsep.data.files import File, last_newline, pieces
 from linsep.data.labels import label, tidy
 from linsep.data.options import Options
 from linsep.data.parallel import cores, side_by_side
@@ -58,6 +59,7 @@ from linsep.errors import ReadError
 from linsep.problem import Array
 
 _PLAIN = frozenset(",\t;| :")  # none of them occurs in a number
+_EMPTY = (b"", b"\r")  # lines that are no rows
 _DECIDING = 1 << 24  # bytes of text that decide what the columns are
 
 
@@ -321,19 +323,17 @@ class DelimitedSource(TableSource):
         """Whether the first row names the columns."""
         return self._header
 
-    def locate(self, rows: Sequence[int]) -> list[Location] | None:
-        """Return the file and the line of rows of the source."""
-
-        def lines_of(text: bytes, line: int) -> Iterator[int] | None:
-            if b'"' not in text and not has_blank_lines(text):
-                return None
-            return (row.number for row in numbered(text.decode(), line, self._delimiter))
-
-        def find(file: File, wanted: list[int]) -> tuple[dict[int, int], int]:
-            skip = self._shape(file).lines
-            return line_numbers(self._texts(file, skip), 1 + skip, lines_of, wanted)
-
-        return locate(self.files, rows, find)
+    def row_lines(self, file: File) -> Iterator[list[int]]:
+        """Yield the lines in which rows begin, a piece of the file at a time."""
+        skip = self._shape(file).lines
+        line = 1 + skip
+        for piece in self._texts(file, skip):
+            text = bytes(piece)
+            if b'"' in text:
+                yield [row.number for row in numbered(text.decode(), line, self._delimiter)]
+            else:
+                yield [number for number, row in enumerate(text.split(b"\n"), line) if row not in _EMPTY]
+            line += text.count(b"\n")
 
     def cells(self, names: list[str]) -> Iterator[pa.Table]:
         """Yield the cells of some columns as they are written, a block at a time."""
@@ -368,7 +368,7 @@ class DelimitedSource(TableSource):
             for piece in self._texts(file, shape.lines):
                 if place == len(rows):
                     break
-                lines = _records(piece, self._delimiter)
+                lines = _records(bytes(piece), self._delimiter)
                 while place < len(rows) and rows[place] < row + len(lines):
                     some.append(lines[rows[place] - row])
                     place += 1
@@ -380,7 +380,7 @@ class DelimitedSource(TableSource):
         """Yield whole rows without the lines of the header; buffers are used again, see `pieces`."""
         delimiter = ord(self._delimiter)
 
-        def cut(buffer: bytearray, filled: int) -> int:
+        def cut(buffer: mmap, filled: int) -> int:
             if buffer.find(b'"', 0, filled) < 0:
                 return last_newline(buffer, filled)
             return int(last_record(np.frombuffer(buffer, dtype=np.uint8, count=filled), delimiter))
@@ -527,28 +527,13 @@ def _check_quotes(text: bytes, delimiter: int) -> None:
             raise LineError(end, "a quote opens but never closes")
 
 
-class _Lines(Sequence[bytes]):
-    """The lines of a text, none of which is empty."""
-
-    def __init__(self, text: memoryview) -> None:
-        self.text = text
-        self.ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def __getitem__(self, k: Any) -> Any:
-        return bytes(self.text[int(self.ends[k - 1]) if k else 0 : int(self.ends[k])])
-
-
-def _records(piece: memoryview, delimiter: str) -> Sequence[bytes]:
+def _records(text: bytes, delimiter: str) -> list[bytes]:
     """Return whole rows of text one by one."""
-    text = bytes(piece)
-    if b'"' not in text and not has_blank_lines(text):
-        return _Lines(memoryview(text))
-    found = []
+    if b'"' not in text:
+        return [line + b"\n" for line in text.split(b"\n") if line not in _EMPTY]
+    rows = []
     for line in numbered(text.decode(), 1, delimiter):
         written = io.StringIO(newline="")
         csv.writer(written, delimiter=delimiter).writerow(line.cells)
-        found.append(written.getvalue().encode())
-    return found
+        rows.append(written.getvalue().encode())
+    return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from linsep.data.columnar import ArrowTable, TypedSource, check_kind
-from linsep.data.files import File, Location, has_blank_lines, last_newline, line_numbers, locate, pieces
+from linsep.data.files import File, pieces
 from linsep.data.parallel import cores, side_by_side
 from linsep.data.schema import CellError, ColumnError
 from linsep.data.sniffing import numbered_lines
@@ -53,7 +53,7 @@ class JsonSource(TypedSource):
                 line += text.count(b"\n")
 
     def _texts(self, file: File) -> Iterator[memoryview]:
-        return pieces(file, self.options.block_bytes, cut=last_newline, last=True, buffers=cores() + 1)
+        return pieces(file, self.options.block_bytes, last=True, buffers=cores() + 1)
 
     def _read(self, file: File) -> Iterator[Piece]:
         line = 1
@@ -97,13 +97,12 @@ class JsonSource(TypedSource):
         empty = pa.nulls(table.num_rows, pa.string())
         return pa.table({name: table.column(name) if name in there else empty for name in dict.fromkeys(names)})
 
-    def locate(self, rows: Sequence[int]) -> list[Location] | None:
-        """Return the file and the line of rows of the source."""
-
-        def lines_of(text: bytes, line: int) -> Iterator[int] | None:
-            return iter(numbered_lines(text, line)) if has_blank_lines(text) else None
-
-        return locate(self.files, rows, lambda file, wanted: line_numbers(self._texts(file), 1, lines_of, wanted))
+    def row_lines(self, file: File) -> Iterator[list[int]]:
+        """Yield the lines in which rows begin, a piece of the file at a time."""
+        line = 1
+        for piece in self._texts(file):
+            yield numbered_lines(text := bytes(piece), line)
+            line += text.count(b"\n")
 
 
 def table_of(name: str, text: bytes, line: int = 1) -> pa.Table:

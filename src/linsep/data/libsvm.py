@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 from linsep.data.arrays import sorted_csr
 from linsep.data.arrow_arrays import numpy_view, rounded_length
 from linsep.data.cache import Buffers
-from linsep.data.files import File, Location, has_blank_lines, line_numbers, locate, pieces
+from linsep.data.files import File, pieces
 from linsep.data.labels import NOT_FINITE, NUMBER, label, tidy
 from linsep.data.options import Options
 from linsep.data.parallel import cores, side_by_side
@@ -245,19 +245,13 @@ class SvmSource(Source):
         """Return what a model keeps to read other data in the same way."""
         return super().state() | {"zero_based": self.options.zero_based}
 
-    def locate(self, rows: Sequence[int]) -> list[Location] | None:
-        """Return the file and the line of rows of the source."""
-
-        def lines_of(text: bytes, line: int) -> Iterator[int] | None:
-            if b"#" not in text and not has_blank_lines(text):
-                return None
-            lines = enumerate(text.split(b"\n")[:-1], line)
-            return (number for number, content in lines if content.partition(b"#")[0].strip())
-
-        def find(file: File, wanted: list[int]) -> tuple[dict[int, int], int]:
-            return line_numbers(pieces(file, self.options.block_bytes), 1, lines_of, wanted)
-
-        return locate(self.files, rows, find)
+    def row_lines(self, file: File) -> Iterator[list[int]]:
+        """Yield the lines in which rows begin, a piece of the file at a time."""
+        line = 1
+        for piece in pieces(file, self.options.block_bytes):
+            lines = bytes(piece).split(b"\n")
+            yield [number for number, text in enumerate(lines, line) if text.partition(b"#")[0].strip()]
+            line += len(lines) - 1
 
     def _read(self, file: File) -> Iterator[Piece]:
         options = self.options

@@ -16,11 +16,11 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.arrays import is_sparse, stack
 from linsep.data.cache import NoRoomError, RowStore, check_cache, folder_of
-from linsep.data.files import File, Location
+from linsep.data.files import File
 from linsep.data.labels import join_labels, label, measured, object_array
 from linsep.data.options import GAPS
 from linsep.data.options import Options as Options
-from linsep.data.row_numbers import Dropped
+from linsep.data.row_numbers import Dropped, Location
 from linsep.data.schema import TEXT, Column, Layout, listed
 from linsep.errors import DataNote, ReadError
 from linsep.problem import Array
@@ -276,11 +276,31 @@ class Source(ABC):
         what = f"{self.options.format} files have no columns beside labels and features: there is no {columns[0]!r}"
         raise ReadError(self.files[0].name, what)
 
-    def locate(self, rows: Sequence[int]) -> list[Location] | None:  # noqa: ARG002, only text has lines
+    def locate(self, rows: Sequence[int]) -> list[Location] | None:
         """Return the file and the line of rows of the source, numbered from 0; None where there are no lines.
 
-        The files are read for it.
+        The files are read for it, unless they are at URLs, or streams that can be read only once.
         """
+        if any(file.is_far or file.is_spent for file in self.files):
+            return None
+        wanted = sorted(set(rows), reverse=True)
+        places: dict[int, Location] = {}
+        first = 0
+        for file in self.files:
+            texts = self.row_lines(file)
+            if texts is None:
+                return None
+            for lines in texts if wanted else ():
+                while wanted and wanted[-1] < first + len(lines):
+                    row = wanted.pop()
+                    places[row] = Location(file.name, lines[row - first])
+                first += len(lines)
+                if not wanted:
+                    break
+        return [places[row] for row in rows]
+
+    def row_lines(self, file: File) -> Iterator[list[int]] | None:  # noqa: ARG002
+        """Return the lines in which rows begin, a piece of the file at a time; None where there are no lines."""
         return None
 
     @property

@@ -21,9 +21,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.types import Receive, Scope, Send
 
 from linsep import __version__
-from linsep.data.bodies import Limits, ParsedBody, Refused, parse
 from linsep.data.example_log import encode
 from linsep.errors import DataError
+from linsep.serve.bodies import Limits, ParsedBody, Refused, parse
 from linsep.serve.inference import VERSION, Inference, constant, respond
 from linsep.serve.service import Request as Learning
 from linsep.serve.service import Service

@@ -15,8 +15,8 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
-from linsep.data.bodies import LONGEST, Refused
 from linsep.data.example_log import LARGEST, ExampleTable, encode
+from linsep.serve.bodies import LONGEST, Refused
 from linsep.serve.service import Service
 
 _TYPES = {

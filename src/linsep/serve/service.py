@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.bodies import Limits, ParsedBody, Refused
 from linsep.data.example_log import Columns, Record, Rows, connect, encode, load_classes, records
 from linsep.data.read import LOG
 from linsep.errors import DataError
@@ -38,6 +37,7 @@ from linsep.models.progressive import (
 )
 from linsep.problem import Array
 from linsep.prove.bounds.intervals import clopper_pearson
+from linsep.serve.bodies import Limits, ParsedBody, Refused
 from linsep.serve.store import Key, Store
 
 WINDOWS = (100, 1000, 10_000)  # last examples over which the running error is told
