@@ -21,7 +21,7 @@ from linsep.data.arrays import sorted_csr
 from linsep.data.files import File
 from linsep.data.labels import object_array, tidy
 from linsep.data.options import Options
-from linsep.data.schema import CATEGORY, NUMBER, TEXT, WORD, Layout
+from linsep.data.schema import HASHED_WORD, NUMBER, TEXT, WORD, Layout
 from linsep.data.source import Piece, Source
 from linsep.errors import DataError, ReadError
 from linsep.problem import Array
@@ -176,14 +176,14 @@ class Columns:
         columns = cls()
         if "names" in memory:
             layout = Layout.from_state(memory)
-            if any(kind in (CATEGORY, TEXT) for _, kind in layout.columns):
+            if any(kind in (HASHED_WORD, TEXT) for _, kind in layout.columns):
                 raise DataError("", "the model hashes words, and a log has one column per word: fit it again")
             for name, kind in layout.columns:
                 if kind != WORD:
                     columns.number(name, grow=True)
-            for place, word in layout.levels:
+            for place, word in layout.categories:
                 columns.word(layout.columns[place][0], word or "missing", grow=True)
-            columns.dense = not layout.words and not layout.levels
+            columns.dense = not layout.words and not layout.categories
         elif names is not None:
             for name in names.tolist():
                 columns.number(name, grow=True)
@@ -267,8 +267,8 @@ class Columns:
             else:
                 columns.setdefault(name, NUMBER if word is None else WORD)
         places = {name: place for place, name in enumerate(columns)}
-        levels = [(places[name], word) for *_, name, word in self.entries if name is not None and word is not None]
-        return Layout(tuple(columns.items()), levels=tuple(levels))
+        categories = [(places[name], word) for *_, name, word in self.entries if name is not None and word is not None]
+        return Layout(tuple(columns.items()), categories=tuple(categories))
 
     def reading(self) -> dict[str, Any]:
         """Return how a model is to read files with these columns."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from linsep.data.cache import check_cache
 from linsep.data.files import File, files
 from linsep.data.matrices import is_frame, is_records, native
-from linsep.data.options import GAPS, Options
+from linsep.data.options import MISSING, Options
 from linsep.data.schema import Layout
 from linsep.data.sniffing import check_encoding, is_json_lines, refuse_other_formats
 from linsep.data.source import Source
@@ -64,7 +64,7 @@ def read(
     ignore: str | int | Iterable[str | int] = (),
     keep_index: bool = False,
     missing: Literal["error", "zero", "drop", "indicator"] = "error",
-    gaps: Iterable[str] = GAPS,
+    gaps: Iterable[str] = MISSING,
     decimal: Literal[".", ","] | None = None,
     thousands: str | None = None,
     dates: bool | str = True,
