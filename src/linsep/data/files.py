@@ -36,6 +36,7 @@ Place = str | os.PathLike[str]
 Cut = Callable[[mmap.mmap, int], int]  # a buffer and how much of it is filled -> where its last whole line ends
 
 _LONGEST = 1 << 26  # bytes of one line; a longer one is a mistake, such as a quote that is never closed
+_PRIVATE: dict[str, Any] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if os.name == "posix" else {}
 _LARGEST = 1 << 30  # bytes of a piece
 _SAMPLE = 1 << 16  # bytes of a file's beginning and end that name it
 _FAR = 1 << 20  # bytes that are fetched from a URL at least
@@ -603,6 +604,11 @@ def _fill(stream: IO[bytes], buffer: memoryview) -> int:
     return filled
 
 
+def _buffer(size: int) -> mmap.mmap:
+    """Return memory that comes page by page: a small file takes little of it."""
+    return mmap.mmap(-1, size, **_PRIVATE)
+
+
 def last_newline(buffer: mmap.mmap, filled: int) -> int:
     """Return where the last whole line ends."""
     return buffer.rfind(b"\n", 0, filled) + 1
@@ -613,11 +619,10 @@ def pieces(
 ) -> Iterator[memoryview]:
     """Yield whole lines, about ``size`` bytes at a time.
 
-    Each piece ends in a newline and lies in one of ``buffers`` buffers, which are used in turn. Their memory comes
-    page by page: a small file takes little of it.
+    Each piece ends in a newline and lies in one of ``buffers`` buffers, which are used in turn.
     """
     with file.open(last=last) as stream:
-        buffer = mmap.mmap(-1, min(size, _LARGEST) + 1)  # a byte more, for a newline at the end of the file
+        buffer = _buffer(min(size, _LARGEST) + 1)  # a byte more, for a newline at the end of the file
         spare: deque[mmap.mmap] = deque()
         begun, ended, is_first = 0, False, True  # bytes carried over from the piece before
         while not ended:
@@ -640,13 +645,13 @@ def pieces(
                 spare.append(buffer)
                 following = spare.popleft() if len(spare) == buffers else None
                 if following is None or len(following) != len(buffer):  # or from before a line that needed more room
-                    following = mmap.mmap(-1, len(buffer))
+                    following = _buffer(len(buffer))
             elif ended:
                 return
             elif len(buffer) > _LONGEST:
                 raise ReadError(file.name, f"a line has more than {_LONGEST:,} bytes; is this a text file?")
             else:
-                following = mmap.mmap(-1, 2 * len(buffer))
+                following = _buffer(2 * len(buffer))
             memoryview(following)[:begun] = view[end:filled]
             buffer = following
 
