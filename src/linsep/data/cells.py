@@ -287,8 +287,8 @@ def _without_unit(column: Any, unit: str) -> Any:
     """Return numbers, still as text, without their unit, which stands behind them or, of money, before them."""
     import pyarrow.compute as pc
 
-    spelled, blank = f"(?:{re.escape(unit)})?", "[ \u00a0\u202f]*"
-    shape = rf"^(?P<sign>[+-]?)(?P<before>{spelled}){blank}(?P<number>{_DIGITS}){blank}(?P<after>{spelled})$"
+    written, blank = f"(?:{re.escape(unit)})?", "[ \u00a0\u202f]*"
+    shape = rf"^(?P<sign>[+-]?)(?P<before>{written}){blank}(?P<number>{_DIGITS}){blank}(?P<after>{written})$"
     parts = pc.extract_regex(column, shape)
     sign, before, number, after = (pc.struct_field(parts, name) for name in ("sign", "before", "number", "after"))
     if not _all(pc.not_equal(pc.equal(before, word("")), pc.equal(after, word(""))), column):
@@ -318,8 +318,8 @@ def _days(column: Any, form: str) -> Any:
     stamps = pc.strptime(column, format=form, unit="s")
     if form in _SHAPES:  # Arrow takes February 30 for a day of March
         digits = re.sub("%.", "[0-9]+", form.replace(".", "[.]").replace("%d", "(?P<day>[0-9]+)"))
-        said = pc.struct_field(pc.extract_regex(column, f"^{digits}$"), "day")
-        if not _all(pc.equal(pc.cast(said, pa.int64()), pc.day(stamps)), column):
+        day = pc.struct_field(pc.extract_regex(column, f"^{digits}$"), "day")
+        if not _all(pc.equal(pc.cast(day, pa.int64()), pc.day(stamps)), column):
             return None
     return days(stamps)
 

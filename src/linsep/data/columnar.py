@@ -169,19 +169,19 @@ class TypedSource(TableSource):
             self._check_label(self._name, values, columns, measurable=bool(values) and finite)
         taken = self._leave_out(columns, asked, index_columns(schema.metadata))
         for name, kind in taken:
-            said, settings = self.explained(name, kind)
+            message, settings = self.explained(name, kind)
             written = is_string(value_type(schema.field(name).type))
             if kind == NUMBER and written:
-                said = "numbers that are written as text ({0} reads them as words)"
+                message = "numbers that are written as text ({0} reads them as words)"
                 settings = (("categorical", name),)
-            if kind != DATE and said and written:
-                self.note(self.files[0].name, f"column {name!r} holds {said}", *settings)
+            if kind != DATE and message and written:
+                self.note(self.files[0].name, f"column {name!r} holds {message}", *settings)
             if kind == DATE:
                 time = pa.types.is_time(schema.field(name).type)
                 what = "times of day" if time else "dates or times"
                 unit = "seconds since midnight" if time else "days since 1970-01-01"
-                said = f"column {name!r} holds {what}: read as {unit} ({{0}} leaves it out)"
-                self.note(self.files[0].name, said, ("ignore", name))
+                message = f"column {name!r} holds {what}: read as {unit} ({{0}} leaves it out)"
+                self.note(self.files[0].name, message, ("ignore", name))
         return self._new_layout(taken, True, self._name)
 
     def _spelled(

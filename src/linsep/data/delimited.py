@@ -134,10 +134,15 @@ class DelimitedSource(TableSource):
 
     def _choose(self) -> tuple[int | None, list[int]]:
         """Return the column of the target and those of the features."""
-        given = self.options.layout
-        if given is not None and not given.named and not self.options.labels and len(self._all) == len(given.columns):
+        layout = self.options.layout
+        if (
+            layout is not None
+            and not layout.named
+            and not self.options.labels
+            and len(self._all) == len(layout.columns)
+        ):
             # no header and no target: the features are all there is
-            self._all = [name for name, _ in given.columns]
+            self._all = [name for name, _ in layout.columns]
             return None, list(range(len(self._all)))
         return choose(self._all, self.options)
 
@@ -175,9 +180,9 @@ class DelimitedSource(TableSource):
             self.note(name, "linsep reads commas as decimal marks ({0} turns this off)", ("decimal", "."))
         asked = self._asked()
         for column, kind in kinds.items():
-            said, settings = self.explained(column, kind)
-            if said:
-                self.note(name, f"column {self.named(column)} holds {said}", *settings)
+            message, settings = self.explained(column, kind)
+            if message:
+                self.note(name, f"column {self.named(column)} holds {message}", *settings)
             if kind == WORD and asked.get(j := self._all.index(column)) != WORD:
                 marks = self._number_format.missing
                 there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in marks]

@@ -114,16 +114,17 @@ def table_of(name: str, text: bytes, line: int = 1) -> pa.Table:
             parse_options=pyarrow.json.ParseOptions(newlines_in_values=False),
         )
     except pa.ArrowInvalid as error:
-        said = str(error).split("\n")[0].removeprefix("JSON parse error: ")
-        found = _ROW.search(said)
+        message = str(error).split("\n")[0].removeprefix("JSON parse error: ")
+        found = _ROW.search(message)
         where = name
         if found is not None:
             lines = numbered_lines(text, line)
             where = f"{name}:{lines[min(int(found[1]), len(lines) - 1)]}"
-            said = said[: found.start()] + said[found.end() :]
-        changed = re.match(r"Column\(/?(.*)\) changed from (\w+) to (\w+)", said)
-        if changed is not None and changed[1]:
-            said = f"column {changed[1]!r} holds a {changed[3]} here, and a {changed[2]} before: write one or the other"
-        if changed is None or not changed[1]:
-            said = f"is not JSON Lines, with an object on each line: {said}"
-        raise ReadError(where, said) from None
+            message = message[: found.start()] + message[found.end() :]
+        changed = re.match(r"Column\(/?(.+)\) changed from (\w+) to (\w+)", message)
+        if changed is not None:
+            name, before, here = changed.groups()
+            message = f"column {name!r} holds a {here} here, and a {before} before: write one or the other"
+        else:
+            message = f"is not JSON Lines, with an object on each line: {message}"
+        raise ReadError(where, message) from None

@@ -200,7 +200,7 @@ class SvmSource(Source):
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         self._width = options.n_features or 0  # features seen so far
-        self._told = False  # the notice about query numbers has been given
+        self._warned = False  # of query numbers
 
     @property
     def n_features(self) -> int:
@@ -246,9 +246,9 @@ class SvmSource(Source):
                 raise ReadError(f"{file.name}:{number}", str(error), *error.settings) from None
             line += parsed.lines
             self.long_numbers |= parsed.longest > SHORT
-            if parsed.qid and not self._told:
+            if parsed.qid and not self._warned:
                 warnings.warn(f"{file.name}: linsep ignores the query numbers (qid)", UserWarning, stacklevel=3)
-                self._told = True
+                self._warned = True
             self._width = max(self._width, X.shape[1])
             X.resize(X.shape[0], self._width)
             X.has_canonical_format = True

@@ -9,6 +9,7 @@ from linsep.declared import Parameter
 
 READING = "Reading"  # a panel of the help
 MISSING = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
+REMEMBERED = ("decimal", "thousands", "encoding", "comment", "skip_rows")  # by a model, for the texts it reads
 _Columns = tuple[str | int, ...]
 
 

@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -74,14 +75,12 @@ def form_of(file: File, delimiter: str | None, header: bool | None, number_forma
     return Form(delimiter, number_format._replace(decimal=point), named, names, rows[named:], counted)
 
 
-def check_encoding(encoding: str | None) -> None:
-    """Refuse an encoding that nobody knows."""
-    if encoding is not None:
-        try:
-            "".encode(encoding)  # not every codec is one of texts
-            codecs.getincrementaldecoder(encoding)
-        except (LookupError, UnicodeError):
-            raise ParameterError("encoding", encoding, "a known one, such as 'latin-1' or 'utf-16'") from None
+def is_encoding(encoding: str | None) -> bool:
+    """Say whether an encoding is known, or none is named."""
+    with suppress(LookupError, UnicodeError):
+        "".encode(encoding or "utf-8")  # not every codec is one of texts
+        return codecs.getincrementaldecoder(encoding or "utf-8") is not None
+    return False
 
 
 def encoding_name(encoding: str) -> str:

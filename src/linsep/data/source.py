@@ -18,7 +18,7 @@ from linsep.data.arrays import is_sparse, stack
 from linsep.data.cache import NoRoomError, RowStore, check_cache, folder_of
 from linsep.data.files import File
 from linsep.data.labels import join_labels, label, measured, object_array
-from linsep.data.options import MISSING
+from linsep.data.options import MISSING, REMEMBERED
 from linsep.data.options import Options as Options
 from linsep.data.row_numbers import Dropped, Location
 from linsep.data.schema import TEXT, Column, Layout, listed
@@ -416,9 +416,7 @@ class Source(ABC):
         layout = self.layout
         if layout is not None:
             memory |= layout.state()
-        for name in ("decimal", "thousands", "encoding", "comment", "skip_rows"):
-            if getattr(options, name) is not None:
-                memory[name] = getattr(options, name)
+        memory |= {name: value for name in REMEMBERED if (value := getattr(options, name)) is not None}
         if options.gaps != MISSING:
             memory["gaps"] = object_array(list(options.gaps))
         return memory

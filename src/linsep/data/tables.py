@@ -336,9 +336,8 @@ class TableSource(Source):
 
     def _arrange(self, layout: Layout) -> None:
         """Take the layout, the user's if there is one, and let it say what the features are."""
-        given = self.options.layout
-        self._layout = given or layout
-        fixed = given is not None and not self.options.new_levels
+        self._layout = self.options.layout or layout
+        fixed = self.options.layout is not None and not self.options.new_levels
         self._categories = Categories(self._layout.first_category, self._layout.categories, fixed=fixed)
         if fixed or not (self._layout.words or self.options.missing == "indicator"):
             self._check_width()
@@ -434,8 +433,8 @@ class TableSource(Source):
             return f"numbers with the unit {unit}{thousands} ({{0}} reads them as words)", (("categorical", column),)
         if name in (TEXT, HASHED_TEXT) and self._asked().get(self._all.index(column)) != TEXT:
             how = "hashed" if name == HASHED_TEXT else "a feature for each word, how often it occurs"
-            said = f"texts: {how} ({{0}} reads each text as one word, {{1}} leaves it out)"
-            return said, (("categorical", column), ("ignore", column))
+            message = f"texts: {how} ({{0}} reads each text as one word, {{1}} leaves it out)"
+            return message, (("categorical", column), ("ignore", column))
         known = {
             PERCENT: "percentages: 12% is read as 12 ({0} reads them as words)",
             BOOLEAN: "true and false: read as 1 and 0 ({0} reads them as words)",

@@ -263,14 +263,14 @@ def rewrite(path: str, source: Source, changes: Changes, X: Any, y: Array) -> No
 
     ``X`` and ``y`` are the rows and labels that are not dropped, for formats that have no place for the rest.
     """
-    form, given = format_of(path), source.options.format
-    if given == "csv" and form in ("csv", "tsv"):
+    form, own = format_of(path), source.options.format
+    if own == "csv" and form in ("csv", "tsv"):
         _copy_text(path, "\t" if form == "tsv" else None, source, changes)
-    elif given in ("csv", "parquet", "arrow", "jsonl") and form in TABLES:
+    elif own in ("csv", "parquet", "arrow", "jsonl") and form in TABLES:
         _copy_table(path, form, source, changes)
-    elif given == form == "libsvm":
+    elif own == form == "libsvm":
         _copy_lines(path, source, changes)
-    elif given == form and form in ("npy", "npz"):
+    elif own == form and form in ("npy", "npz"):
         (_copy_array if form == "npy" else _copy_arrays)(path, source, changes)
     else:
         _write_features(path, form, source, changes, X, y)
@@ -290,7 +290,7 @@ def _copy_text(path: str, delimiter: str | None, source: Any, changes: Changes) 
     names, target = source.column_names if source.has_header else None, source.target
     assert target is not None
     wanted = _labels(changes)
-    spelled = {i: cells[target] for i, cells in enumerate(_records(source)) if i in wanted} if wanted else {}
+    labels = {i: cells[target] for i, cells in enumerate(_records(source)) if i in wanted} if wanted else {}
     with sink(path) as raw:
         file = io.TextIOWrapper(raw, encoding=source.options.encoding or "utf-8", newline="", write_through=True)
         writer = csv.writer(file, delimiter=delimiter or source.delimiter, lineterminator="\n")
@@ -301,7 +301,7 @@ def _copy_text(path: str, delimiter: str | None, source: Any, changes: Changes) 
             if new is None:
                 continue
             if new != i:
-                cells[target] = spelled[new]
+                cells[target] = labels[new]
             writer.writerow(cells)
         file.flush()
         file.detach()
@@ -316,7 +316,7 @@ def _records(source: Any) -> Iterator[list[str]]:
 def _copy_lines(path: str, source: Source, changes: Changes) -> None:
     """Copy the lines of LIBSVM text, with their comments."""
     wanted = _labels(changes)
-    spelled = {i: line.split(None, 1)[0] for i, line in _svm_lines(source) if i in wanted} if wanted else {}
+    labels = {i: line.split(None, 1)[0] for i, line in _svm_lines(source) if i in wanted} if wanted else {}
     with sink(path) as file:
         for i, line in _svm_lines(source):
             new = i if i is None else changes.get(i, i)
@@ -324,7 +324,7 @@ def _copy_lines(path: str, source: Source, changes: Changes) -> None:
                 continue
             if i is not None and new is not None and new != i:
                 start = len(line) - len(line.lstrip())
-                line = line[:start] + spelled[new] + line[start + len(line.split(None, 1)[0]) :]
+                line = line[:start] + labels[new] + line[start + len(line.split(None, 1)[0]) :]
             file.write(line)
 
 
