@@ -1,8 +1,8 @@
 """The public names and where each is defined: the one list, for type checkers and for ``__init__.py``."""
 
 from linsep import cluster as cluster
-from linsep.data.datasets import teacher as teacher
 from linsep.data.plane import Plane as Plane
+from linsep.data.plane import teacher as teacher
 from linsep.data.plane import weights_from_counts as weights_from_counts
 from linsep.data.read import read as read
 from linsep.errors import NotSeparable as NotSeparable

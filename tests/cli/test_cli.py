@@ -22,7 +22,7 @@ import linsep
 from linsep import Perceptron, load, save, teacher
 from linsep.cli.app import app
 from linsep.cli.fit import fit
-from linsep.data.hashing import hash_name
+from linsep.data.words import hash_name
 from linsep.prove.bounds.intervals import clopper_pearson
 
 COMMANDS = ["fit", "predict", "score", "show", "report", "convert", "generate"]

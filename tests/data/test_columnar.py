@@ -14,9 +14,9 @@ import pytest
 import scipy.sparse as sp
 
 from linsep.data import numpy_files, schema, tables
-from linsep.data.hashing import hash_name
 from linsep.data.read import read
-from linsep.data.schema import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, WORD
+from linsep.data.schema import BOOLEAN, DATE, HASHED_WORD, NUMBER, TEXT, WORD
+from linsep.data.words import hash_name
 from linsep.errors import ReadError
 
 
@@ -72,7 +72,7 @@ def test_what_becomes_of_a_column() -> None:
     assert kind(pa.bool_()) == BOOLEAN
     assert kind(pa.int32()) == kind(pa.decimal128(5, 2)) == kind(pa.null()) == NUMBER
     assert kind(pa.int32(), category=True) == kind(pa.string()) == WORD
-    assert tables.kind_of("c", pa.string(), hashed=True) == CATEGORY
+    assert tables.kind_of("c", pa.string(), hashed=True) == HASHED_WORD
     assert kind(pa.date32()) == kind(pa.timestamp("s")) == kind(pa.time32("s")) == kind(pa.duration("s")) == DATE
     assert kind(pa.dictionary(pa.int8(), pa.int64())) == NUMBER
     assert kind(pa.large_string(), text=True) == TEXT

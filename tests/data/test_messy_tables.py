@@ -436,7 +436,7 @@ def test_shards_agree_on_their_words(tmp_path: Path) -> None:
     whole, _ = read(path).to_arrays()
     source, shards = cut(read(path), 300)
     assert len(shards) > 3
-    source.take_levels([words_of((source, shard)) for shard in shards])
+    source.take_categories([words_of((source, shard)) for shard in shards])
     parts = [block.X.tocsr() for shard in shards for block in load(shard, source).blocks]
     assert np.array_equal(sp.vstack(parts).toarray(), whole.toarray())
 

@@ -25,10 +25,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
 from linsep.data.files import File, pieces
-from linsep.data.hashing import hash_name
 from linsep.data.parallel import cores, side_by_side
 from linsep.data.read import read
 from linsep.data.source import Source
+from linsep.data.words import hash_name
 from linsep.errors import DataNote, ReadError
 
 quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -63,7 +63,7 @@ def test_a_regression_reads_the_table_that_other_questions_read(name: str) -> No
     for j, column in enumerate(layout.numbers):
         assert [float(cell) for cell in table[column].tolist()] == X[:, j].tolist()
     for j, feature in enumerate(source.names[len(layout.numbers) :], len(layout.numbers)):
-        place, word = layout.levels[j - len(layout.numbers)]
+        place, word = layout.categories[j - len(layout.numbers)]
         column, kind = layout.columns[place]
         if kind == "word":
             assert [cell == word for cell in table[column].tolist()] == X[:, j].astype(bool).tolist(), feature

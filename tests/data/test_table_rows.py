@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from linsep.data import tables
-from linsep.data.hashing import hash_name
-from linsep.data.one_hot import Levels
 from linsep.data.scaling import Scaler
 from linsep.data.schema import CellError, ColumnError, Layout, find
+from linsep.data.words import Categories, hash_name
 
 words = st.text(min_size=1, max_size=8)
 
@@ -26,7 +25,7 @@ words = st.text(min_size=1, max_size=8)
 def rows_of(table: pa.Table, layout: Layout, missing: str) -> tuple[Any, Any]:
     """Return the rows of a table, and which ones are kept."""
     found = tables.parts(table, layout, missing)
-    return tables.finished(found, layout, Levels(layout.first_level), missing), found.kept
+    return tables.finished(found, layout, Categories(layout.first_category), missing), found.kept
 
 
 def plain_hash(text: str) -> int:
@@ -72,12 +71,12 @@ def test_categories_are_one_hot_at_their_hash(rows: list[tuple[float, str, str]]
 @given(st.lists(st.text(alphabet="aBç ,.'-_9“”ß\u00a0\n", max_size=30), min_size=1, max_size=6))
 def test_texts_have_a_feature_for_each_word(texts: list[str]) -> None:
     table, layout = pa.table({"t": texts}), Layout((("t", "text"),))
-    levels = Levels(0)
+    levels = Categories(0)
     X = tables.finished(tables.parts(table, layout, "error"), layout, levels, "error").toarray()
     words = [re.findall(r"[^\W_]+(?:['’][^\W_]+)*", text.lower()) for text in texts]
     assert [word for _, word in levels.order] == list(dict.fromkeys(word for some in words for word in some))
     assert X.tolist() == [[some.count(word) for _, word in levels.order] for some in words]
-    both = Levels(0)  # in pieces, with the same numbers
+    both = Categories(0)  # in pieces, with the same numbers
     for start in range(len(texts)):
         tables.finished(tables.parts(table.slice(start, 1), layout, "error"), layout, both, "error")
     assert both.order == levels.order

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linsep import Plane, teacher
-from linsep.data.datasets import lessons
+from linsep.data.plane import lessons
 
 
 @given(

@@ -88,7 +88,8 @@ def test_integers_of_a_text_are_its_decimals(
     found, wanted = fewest_errors(read(path, target="y")), fewest_errors(exact, y)
     assert (found.lower, found.upper) == (wanted.lower, wanted.upper)
     assert found.check(exact, y)
-    main(["errors", str(path), "--target", "y", "--json"])
+    with pytest.raises(SystemExit):
+        main(["errors", str(path), "--target", "y", "--json"])
     assert json.loads(capsys.readouterr().out)["upper"] == wanted.upper
 
 

@@ -12,7 +12,7 @@ import pytest
 import linsep
 from data import few
 from linsep.data.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON, Limits, Refused, parse
-from linsep.data.example_log import Rows
+from linsep.data.example_log import LogRows
 from linsep.data.read import LOG
 from linsep.errors import DataError
 from linsep.models.files import load_plain
@@ -202,7 +202,7 @@ def test_a_row_is_predicted_now_and_labeled_later(tmp_path):
     service.keep([[("o-1", [2, 0], "a"), ("o-2", [0, 2], "b")]])
     for _ in range(3):
         learn(service, [{"x": [2, 0], "y": "b"}])  # the model changes its mind
-    assert service.predictor.predict(service.predictor.scores(Rows(np.array([[2.0, 0.0]])))) == ["b"]
+    assert service.predictor.predict(service.predictor.scores(LogRows(np.array([[2.0, 0.0]])))) == ["b"]
     errors = service.stats()["errors"]
     service.close()
     service = Service(tmp_path)

@@ -50,7 +50,7 @@ def generate(
     features are named x1, x2 and so on; the label y is the last column. The file may be larger than memory.
     """
     from linsep.data import writing
-    from linsep.data.datasets import lessons
+    from linsep.data.plane import lessons
 
     shape = writing.format_of(out, format)
     if out == "-" and screen.json:

@@ -171,14 +171,14 @@ def explain(source: Source, screen: Screen) -> None:
 
 def kinds(source: Source) -> dict[str, list[str]]:
     """Return the names of the columns by what they are taken for, empty where there is no table."""
-    from linsep.data.schema import HASHED, TEXT, is_numeric
+    from linsep.data.schema import HASHED_TEXT, TEXT, is_numeric
 
     layout = source.layout
     found: dict[str, list[str]] = {}
     for name, kind in layout.columns if layout is not None else ():
-        found.setdefault("numbers" if is_numeric(kind) else "text" if kind in (TEXT, HASHED) else "words", []).append(
-            name
-        )
+        found.setdefault(
+            "numbers" if is_numeric(kind) else "text" if kind in (TEXT, HASHED_TEXT) else "words", []
+        ).append(name)
     return found
 
 

@@ -150,7 +150,7 @@ def _outcome(verdict: Any, content: dict[str, Any], source: Source, plain: bool)
     paths = [file.path for file in source.files]
     readable = reading is not None and reading["encoding"] in ENCODINGS
     readable = readable and reading is not None and not any("hashed" in column for column in reading["columns"])
-    if source.layout is not None and source.layout.words and not source.layout.levels:
+    if source.layout is not None and source.layout.words and not source.layout.categories:
         readable = False  # which words there are shows when they are read
     if not plain or not readable or any(path is None or is_url(path) or path.endswith(".zst") for path in paths):
         X, y = exact_table(source, content["values"], lazily=True)

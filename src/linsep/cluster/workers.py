@@ -181,8 +181,8 @@ class ShardPool:
             self.source, self.shards = cut(source, shard_bytes, lambda pieces: self._spread(quotes, pieces))
             if source.grows:
                 found = self._spread(words_of, [(self.source, shard) for shard in self.shards])
-                source.take_levels(found)
-                self.source.take_levels(found)
+                source.take_categories(found)
+                self.source.take_categories(found)
         self._futures: list[Future] | None = None
 
     def then(self, make: Callable[[Any, Any, Any], Any], each: Sequence[Any], common: Any) -> ShardPool:
@@ -319,7 +319,7 @@ def words_of(wanted: tuple[Source, Shard]) -> list[tuple[int, str | None]]:
         warnings.simplefilter("ignore")
         for _ in shard.read(source):
             pass
-    return source.levels
+    return source.categories
 
 
 def load(shard: Shard, source: Source) -> LoadedShard:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.example_log import LARGEST, Columns, ExampleTable, Rows
+from linsep.data.example_log import LARGEST, Columns, ExampleTable, LogRows
 from linsep.data.labels import label as read_label
 from linsep.data.libsvm import parse as parse_libsvm
 from linsep.data.text_parsers import LineError
@@ -48,21 +48,20 @@ class Limits(NamedTuple):
 class ParsedBody(NamedTuple):
     """The examples of a request."""
 
-    x: list[Any] | ExampleTable | Rows  # lists and dicts, or None for a row that was kept; or rows under positions
+    x: list[Any] | ExampleTable | LogRows  # lists and dicts, or None for a row that was kept; or rows under positions
     y: list[Any] | None
     ids: list[str | None] | None
 
     def __len__(self) -> int:
-        return (
-            self.x.rows if isinstance(self.x, Rows) else len(self.x.X if isinstance(self.x, ExampleTable) else self.x)
-        )
+        x = self.x
+        return x.rows if isinstance(x, LogRows) else len(x.X if isinstance(x, ExampleTable) else x)
 
     def listed(self) -> list[Any]:
         """Return the rows as lists, or as dicts where they have names."""
         x = self.x
         if isinstance(x, list):
             return x
-        if isinstance(x, Rows):
+        if isinstance(x, LogRows):
             width = int(x.indices.max(initial=0)) + 1 if x.indices is not None else 0
             return [row.tolist() for row in x.matrix(width).toarray()]
         rows: list[Any] = x.X.tolist()
@@ -229,7 +228,7 @@ def _libsvm(body: bytes, limits: Limits, labeled: bool) -> ParsedBody:
         if not (y.dtype.kind == "i" and len(y) and np.abs(y).max() < 2**53):
             labels = [check_label(each, f"example {number}") for number, each in enumerate(labels, 1)]
     indices, indptr = (part.astype(np.int32, copy=False) for part in (X.indices, X.indptr))
-    return ParsedBody(Rows(X.data.astype(np.float64, copy=False), indices, indptr), labels, None)
+    return ParsedBody(LogRows(X.data.astype(np.float64, copy=False), indices, indptr), labels, None)
 
 
 def _csv(body: bytes, options: dict[str, str], columns: Columns, labeled: bool) -> ParsedBody:

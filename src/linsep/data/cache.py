@@ -83,24 +83,7 @@ class _Segment:
 
 
 class RowStore:
-    """Rows and labels in mapped files: appended block by block, then read in any number of passes.
-
-    Parameters
-    ----------
-    folder : str
-        Where the files are.
-
-    Examples
-    --------
-    >>> import numpy as np, tempfile
-    >>> from linsep.data.cache import RowStore
-    >>> store = RowStore(tempfile.gettempdir())
-    >>> for start in (0, 2):
-    ...     store.append(np.arange(4.0).reshape(2, 2) + start, np.array(["yes", "no"], dtype=object))
-    >>> [(X.tolist(), y.tolist(), first_row) for X, y, first_row in store.blocks(3)]
-    [([[0.0, 1.0], [2.0, 3.0], [2.0, 3.0]], ['yes', 'no', 'yes'], 0), ([[4.0, 5.0]], ['no'], 3)]
-    >>> store.close()
-    """
+    """Rows and labels in mapped files of a folder: appended block by block, then read in any number of passes."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -258,11 +241,8 @@ def some_rows(rows: Rows, which: Array) -> Rows:
         found.flags.writeable = False
         return Dense(found)
     indptr = np.zeros(len(which) + 1, rows.indptr.dtype)
-    _lengths(rows.indptr, which, indptr)
-    data, indices = (
-        mapped_array((int(indptr[-1]),), rows.data.dtype),
-        mapped_array((int(indptr[-1]),), rows.indices.dtype),
-    )
+    np.cumsum(np.diff(rows.indptr)[which], out=indptr[1:])
+    data, indices = (mapped_array((int(indptr[-1]),), part.dtype) for part in rows[:2])
     _copy_rows(rows.data, rows.indices, rows.indptr, which, data, indices)
     for array in (data, indices, indptr):
         array.flags.writeable = False
@@ -282,18 +262,9 @@ def renumbered(rows: Sparse, places: Array, position: Array) -> Sparse:
     """Copy sparse rows with ``position[place]`` for the place of every value, leaving out those below 0."""
     indptr = np.zeros_like(rows.indptr)
     _count_kept(rows.indptr, places, position, indptr)
-    data, indices = (
-        mapped_array((int(indptr[-1]),), rows.data.dtype),
-        mapped_array((int(indptr[-1]),), rows.indices.dtype),
-    )
+    data, indices = (mapped_array((int(indptr[-1]),), part.dtype) for part in rows[:2])
     _copy_kept(rows.data, rows.indptr, places, position, data, indices)
     return Sparse(data, indices, indptr)
-
-
-@compiled(error_model="numpy")
-def _lengths(indptr, which, found):  # type: ignore[no-untyped-def]
-    for k in range(which.size):
-        found[k + 1] = found[k] + (indptr[which[k] + 1] - indptr[which[k]])
 
 
 @compiled(error_model="numpy")
@@ -335,15 +306,6 @@ class Buffers:
     """Allocates arrays; an array's memory is used again once neither it nor a view of it exists.
 
     New memory comes from the system page by page, each of them cleared: for text, a tenth of the time of reading.
-
-    Examples
-    --------
-    >>> from linsep.data.cache import Buffers
-    >>> memory = Buffers()
-    >>> first = memory.empty(1000)
-    >>> place, first = first.ctypes.data, None
-    >>> memory.empty(900).ctypes.data == place
-    True
     """
 
     def __init__(self) -> None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrow_arrays import numpy_view, word, words, zero
-from linsep.data.options import GAPS as GAPS
+from linsep.data.arrays import numpy_view, word, words, zero
+from linsep.data.options import MISSING
 from linsep.data.schema import BOOLEAN, DATE, GROUPED, NUMBER, PERCENT, UNIT, WORD
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ _ISO_SHAPE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2
 
 
 class NumberFormat(NamedTuple):
-    """How numbers and gaps are written, as far as the user has said so."""
+    """How numbers and missing values are written, as far as the user has said so."""
 
     decimal: str | None = None  # the sign before fractions, None to find out
     thousands: str | None = None  # the sign between thousands, "" if there is none, None to find out
     dates: str | bool = True  # whether dates are looked for, or their format
-    gaps: tuple[str, ...] = GAPS
+    missing: tuple[str, ...] = MISSING
 
     @property
     def point(self) -> str:
@@ -169,15 +169,12 @@ def kind_of(cells: Sequence[str], number_format: NumberFormat) -> str:
 def _kinds(cells: Sequence[str], number_format: NumberFormat) -> Iterator[str]:
     """Yield the kinds that may fit, in their order."""
     yield from (NUMBER, BOOLEAN, PERCENT)
-    for sign in _SIGNS if number_format.thousands is None else (number_format.thousands,):
-        if sign and sign != number_format.point and any(sign in cell.strip() for cell in cells):
-            yield f"{GROUPED}:{sign}"
-    found = split_unit(cells[0]) if cells else None
-    if found is not None:
-        yield f"{UNIT}:{found[1]}"
-        for sign in _SIGNS if number_format.thousands is None else (number_format.thousands,):
-            if sign and sign != number_format.point and any(sign in cell.strip() for cell in cells):
-                yield f"{UNIT}:{found[1]}:{sign}"
+    known = _SIGNS if number_format.thousands is None else (number_format.thousands,)
+    signs = [s for s in known if s and s != number_format.point and any(s in cell.strip() for cell in cells)]
+    yield from (f"{GROUPED}:{sign}" for sign in signs)
+    parts = split_unit(cells[0]) if cells else None
+    if parts is not None:
+        yield from (f"{UNIT}:{parts[1]}", *(f"{UNIT}:{parts[1]}:{sign}" for sign in signs))
     if number_format.dates:
         forms = [number_format.dates] if isinstance(number_format.dates, str) else [*_SHAPES, _ISO]
         yield from (f"{DATE}:{form}" for form in forms)
@@ -219,7 +216,7 @@ def _bare(cell: str) -> str:
 
 
 def values(column: pa.StringArray, kind: str, point: str) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    """Return the numbers in a column of strings, NaN for gaps; None if some cell is not of the kind."""
+    """Return the numbers in a column of strings, NaN for missing ones; None if some cell is not of the kind."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -241,19 +238,19 @@ def values(column: pa.StringArray, kind: str, point: str) -> np.ndarray[Any, np.
     return None if found is None else np.asarray(numpy_view(found), dtype=np.float64)
 
 
-def without_gaps(column: Any, gaps: Collection[str]) -> Any:
+def without_missing(column: Any, marks: Collection[str]) -> Any:
     """Return a column of strings with null for texts that mark a missing value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    marked = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words(sorted(gaps)).cast(column.type))
+    marked = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words(sorted(marks)).cast(column.type))
     return pc.if_else(marked, pa.scalar(None, column.type), column) if pc.any(marked).as_py() else column
 
 
 def _all(true: Any, column: Any) -> bool:
-    """Say whether all cells that are no gaps have passed."""
+    """Say whether all cells that are not missing have passed."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -290,8 +287,8 @@ def _without_unit(column: Any, unit: str) -> Any:
     """Return numbers, still as text, without their unit, which stands behind them or, of money, before them."""
     import pyarrow.compute as pc
 
-    spelled, blank = f"(?:{re.escape(unit)})?", "[ \u00a0\u202f]*"
-    shape = rf"^(?P<sign>[+-]?)(?P<before>{spelled}){blank}(?P<number>{_DIGITS}){blank}(?P<after>{spelled})$"
+    written, blank = f"(?:{re.escape(unit)})?", "[ \u00a0\u202f]*"
+    shape = rf"^(?P<sign>[+-]?)(?P<before>{written}){blank}(?P<number>{_DIGITS}){blank}(?P<after>{written})$"
     parts = pc.extract_regex(column, shape)
     sign, before, number, after = (pc.struct_field(parts, name) for name in ("sign", "before", "number", "after"))
     if not _all(pc.not_equal(pc.equal(before, word("")), pc.equal(after, word(""))), column):
@@ -321,8 +318,8 @@ def _days(column: Any, form: str) -> Any:
     stamps = pc.strptime(column, format=form, unit="s")
     if form in _SHAPES:  # Arrow takes February 30 for a day of March
         digits = re.sub("%.", "[0-9]+", form.replace(".", "[.]").replace("%d", "(?P<day>[0-9]+)"))
-        said = pc.struct_field(pc.extract_regex(column, f"^{digits}$"), "day")
-        if not _all(pc.equal(pc.cast(said, pa.int64()), pc.day(stamps)), column):
+        day = pc.struct_field(pc.extract_regex(column, f"^{digits}$"), "day")
+        if not _all(pc.equal(pc.cast(day, pa.int64()), pc.day(stamps)), column):
             return None
     return days(stamps)
 

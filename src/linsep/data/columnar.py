@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
 from typing import Any, NamedTuple
@@ -15,14 +14,12 @@ import pyarrow as pa
 
 from linsep.data import cells
 from linsep.data.files import File, complaints, one_line
-from linsep.data.one_hot import Levels
-from linsep.data.options import GAPS, Options
+from linsep.data.options import MISSING, Options
 from linsep.data.parallel import side_by_side
-from linsep.data.row_numbers import both
 from linsep.data.schema import (
-    CATEGORY,
     DATE,
-    HASHED,
+    HASHED_TEXT,
+    HASHED_WORD,
     NUMBER,
     TEXT,
     WORD,
@@ -35,7 +32,6 @@ from linsep.data.schema import (
 from linsep.data.sniffing import index_columns, shown
 from linsep.data.source import Piece
 from linsep.data.tables import (
-    AskedColumns,
     PieceParts,
     TableSource,
     WrongKindError,
@@ -43,12 +39,12 @@ from linsep.data.tables import (
     finished,
     is_plain,
     is_string,
-    kept_rows,
     kind_of,
     labels,
     parts,
     value_type,
 )
+from linsep.data.words import Categories
 from linsep.errors import DataError, ReadError
 from linsep.problem import Array
 
@@ -79,7 +75,7 @@ class HeldTable(File):
 def arrow_table(X: Any, names: Sequence[str] | None = None) -> pa.Table:
     """Return a frame, or records, as a table of Arrow, with some of its columns or all; cells of many types are words.
 
-    A column that is missing in some records is a gap there.
+    A column that is not in some records is missing there.
     """
     if isinstance(X, Mapping):
         X = [X]
@@ -156,15 +152,12 @@ class TypedSource(TableSource):
         """Decide by the types, and by the first rows, what becomes of each column."""
         names, options = list(schema.names), self.options
         asked, hashed = self._asked(), options.hash_bits is not None
-        asked.categories.update(
-            j for j in chosen if _has_number_categories(schema.field(j).type) and j not in asked.numeric
-        )
-        kinds = {
-            j: kind_of(
-                names[j], schema.field(j).type, category=j in asked.categories, text=j in asked.texts, hashed=hashed
-            )
-            for j in chosen
-        }
+        kinds = {}
+        for j in chosen:
+            own = schema.field(j).type
+            if pa.types.is_dictionary(own) and is_plain(own.value_type):
+                asked.setdefault(j, WORD)  # categories that are numbers are no quantities
+            kinds[j] = kind_of(names[j], own, category=asked.get(j) == WORD, text=asked.get(j) == TEXT, hashed=hashed)
         wanted = [*chosen, *([] if self._target is None else [self._target])]
         batch = table.first_rows([names[j] for j in wanted])
         first = {names[j]: [] if batch is None else batch.column(names[j]).to_pylist() for j in wanted}
@@ -172,36 +165,34 @@ class TypedSource(TableSource):
         columns = self._spelled(table, schema, columns, asked)
         if self._name is not None:
             values = [cell for cell in first[self._name] if cell is not None and cell == cell]
-            if values and all(isinstance(cell, int | float) and abs(cell) < float("inf") for cell in values):
-                self._check_label(self._name, values, columns)
-            else:
-                self._check_label(self._name, values, columns, measurable=False)
-        taken = self._leave_out(columns, asked.all, index_columns(schema.metadata))
+            finite = all(isinstance(cell, int | float) and abs(cell) < float("inf") for cell in values)
+            self._check_label(self._name, values, columns, measurable=bool(values) and finite)
+        taken = self._leave_out(columns, asked, index_columns(schema.metadata))
         for name, kind in taken:
-            said, settings = self.explained(name, kind)
+            message, settings = self.explained(name, kind)
             written = is_string(value_type(schema.field(name).type))
             if kind == NUMBER and written:
-                said = "numbers that are written as text ({0} reads them as words)"
+                message = "numbers that are written as text ({0} reads them as words)"
                 settings = (("categorical", name),)
-            if kind != DATE and said and written:
-                self.note(self.files[0].name, f"column {name!r} holds {said}", *settings)
+            if kind != DATE and message and written:
+                self.note(self.files[0].name, f"column {name!r} holds {message}", *settings)
             if kind == DATE:
                 time = pa.types.is_time(schema.field(name).type)
                 what = "times of day" if time else "dates or times"
                 unit = "seconds since midnight" if time else "days since 1970-01-01"
-                said = f"column {name!r} holds {what}: read as {unit} ({{0}} leaves it out)"
-                self.note(self.files[0].name, said, ("ignore", name))
+                message = f"column {name!r} holds {what}: read as {unit} ({{0}} leaves it out)"
+                self.note(self.files[0].name, message, ("ignore", name))
         return self._new_layout(taken, True, self._name)
 
     def _spelled(
-        self, table: Any, schema: pa.Schema, columns: list[tuple[int, str, str, list[Any]]], asked: AskedColumns
+        self, table: Any, schema: pa.Schema, columns: list[tuple[int, str, str, list[Any]]], asked: Mapping[int, str]
     ) -> list[tuple[int, str, str, list[Any]]]:
         """Return the columns with the kinds of those whose strings are numbers or dates, as they would be in a CSV."""
-        gaps = frozenset(self._number_format.gaps)
+        marks = frozenset(self._number_format.missing)
         strings = {
-            j: [cell for cell in first if cell.strip() not in gaps]
+            j: [cell for cell in first if cell.strip() not in marks]
             for j, _, kind, first in columns
-            if kind in (WORD, CATEGORY) and j not in asked.categories and is_string(value_type(schema.field(j).type))
+            if kind in (WORD, HASHED_WORD) and asked.get(j) != WORD and is_string(value_type(schema.field(j).type))
         }
         if self._number_format.decimal is None and strings:
             sign = cells.decimal_sign(strings.values(), ",")
@@ -213,8 +204,8 @@ class TypedSource(TableSource):
         for j, name, kind, first in columns:
             if strings.get(j):
                 kind = self._written_kind(j, strings[j], asked)
-                if held is not None and is_numeric(kind) and j not in asked.numeric:
-                    whole = cells.without_gaps(held.column(name).combine_chunks(), gaps)
+                if held is not None and is_numeric(kind) and j not in asked:
+                    whole = cells.without_missing(held.column(name).combine_chunks(), marks)
                     if cells.values(whole, kind, self._number_format.point) is None:
                         kind = WORD  # not all of them are
                 odd = self._first_odd(strings[j]) if kind == WORD else None
@@ -225,7 +216,8 @@ class TypedSource(TableSource):
         return found
 
     def _read(self, file: File) -> Iterator[Piece]:
-        wanted = [name for name, _ in self._layout.columns] + ([] if self._name is None else [self._name])
+        kinds = dict(self._layout.columns)
+        wanted = [*kinds, *([] if self._name is None else [self._name])]
         first = 0
         with self.opened(file) as table:
             schema = table.schema
@@ -234,7 +226,7 @@ class TypedSource(TableSource):
                     if name not in schema.names:
                         find(name if not name.lstrip("-").isdigit() else "", schema.names)
                     elif name != self._name:
-                        self._agrees(name, schema.field(name).type)
+                        check_kind(name, kinds[name], schema.field(name).type)
                 except ColumnError as error:
                     raise ReadError(file.name, str(error), *error.settings) from None
             if file.part is not None:
@@ -248,10 +240,6 @@ class TypedSource(TableSource):
                     where = f"{file.name}: row {first + error.row}, column {error.column!r}"
                     raise self._cell_error(where, error) from None
                 first += batch.num_rows
-
-    def _piece(self, found: PieceParts, y: Array | None, labeled: Array | None) -> Piece:
-        """Return what a batch holds as a piece of the file."""
-        return Piece(self._finish(found), kept_rows(y, found.kept), both(labeled, found.kept))
 
     def _cell_error(self, where: str, error: CellError) -> ReadError:
         """Return what is wrong in a cell as users are told it."""
@@ -272,13 +260,14 @@ class TypedSource(TableSource):
             with self.opened(file) as table:
                 yield from (batch for batch, _ in table.batches(names, self.options.block_bytes))
 
-    def _agrees(self, name: str, kind: pa.DataType) -> None:
-        """Refuse a column that has another kind here than the layout says."""
-        check_kind(name, dict(self._layout.columns)[name], kind)
-
     def _take(self, batch: pa.RecordBatch) -> tuple[PieceParts, Array | None, Array | None]:
         """Return rows and labels of a batch, and which of its rows have a label, None for all of them."""
-        rows, point = _without_gaps(batch, self._layout, self._number_format.gaps), self._number_format.point
+        rows, point = batch, self._number_format.point
+        for name in self._layout.numbers:
+            place = batch.schema.get_field_index(name)
+            if place >= 0 and is_string(value_type(batch.schema.field(place).type)):
+                column = cells.without_missing(batch.column(place), self._number_format.missing)
+                rows = rows.set_column(place, name, column)
         if self._name is None:
             return self._parts(rows, point), None, None
         y, kept = labels(batch.column(self._name), self._name, self.options.missing)
@@ -300,10 +289,10 @@ class RowReader:
     def __init__(self, state: Mapping[str, Any]) -> None:
         self.layout = Layout.from_state(state)
         self.missing, self.point = str(state.get("missing", "error")), str(state.get("point", "."))
-        self.gaps = frozenset(state.get("gaps", GAPS))
+        self.marks = frozenset(state.get("gaps", MISSING))  # of missing values
         self.names = [name for name, _ in self.layout.columns]
-        self._levels = Levels(self.layout.first_level, self.layout.levels, fixed=True)
-        self._words = {word for _, word in self.layout.levels}
+        self._categories = Categories(self.layout.first_category, self.layout.categories, fixed=True)
+        self._words = {word for _, word in self.layout.categories}
 
     def _iso_dates(self, column: Any, kind: str) -> Any:
         """Return dates as days where they are not written as in training, but as ISO 8601 has it."""
@@ -314,7 +303,7 @@ class RowReader:
         return column if days is None else pa.array(days, from_pandas=True)
 
     def read(self, X: Any) -> ReadRows:
-        """Return the rows of a frame or of records; a gap that training would not have taken leaves out its row."""
+        """Return the rows of a frame or of records; a missing number leaves out its row, if training took none."""
         try:
             table = arrow_table(X, self.names)
             for place, (name, kind) in enumerate(self.layout.columns):
@@ -324,34 +313,29 @@ class RowReader:
                     continue
                 check_kind(name, kind, own)
                 if is_string(value_type(own)):
-                    gaps = self.gaps if is_numeric(kind) else self.gaps - self._words
-                    column = cells.without_gaps(table.column(place).combine_chunks(), gaps)
+                    marks = self.marks if is_numeric(kind) else self.marks - self._words
+                    column = cells.without_missing(table.column(place).combine_chunks(), marks)
                     table = table.set_column(place, name, self._iso_dates(column, kind))
         except ColumnError as error:
             raise DataError("X", f"{error}; the model learned from it") from None
-        levels = copy(self._levels)
+        categories = copy(self._categories)
         try:
             found = parts(table, self.layout, "skip" if self.missing == "error" else self.missing, point=self.point)
         except CellError as error:
             what = f"{shown(str(error))} is not a number" if isinstance(error, WrongKindError) else str(error)
             raise DataError(f"X: row {error.row}, column {error.column!r}", what) from None
-        X = finished(found, self.layout, levels, self.missing)
+        X = finished(found, self.layout, categories, self.missing)
         why = ""
         if found.kept is not None and not found.kept.all():
             lost = int(np.argmin(found.kept))
             empty = [name for name in self.layout.numbers if table.column(name)[lost].as_py() in (None, "")]
             why = f"row {lost} has no value in column {empty[0]!r}" if empty else f"row {lost} has an empty cell"
-        return ReadRows(X, found.kept if why else None, why, levels.unseen)
-
-
-def _has_number_categories(kind: pa.DataType) -> bool:
-    """Say whether a column holds categories that are numbers: they are no quantities."""
-    return bool(pa.types.is_dictionary(kind) and is_plain(kind.value_type))
+        return ReadRows(X, found.kept if why else None, why, categories.unseen)
 
 
 def check_kind(name: str, own: str, kind: pa.DataType) -> None:
     """Refuse a column that has another kind than was expected; numbers and dates may be written as text."""
-    text = own in (TEXT, HASHED)
+    text = own in (TEXT, HASHED_TEXT)
     found = kind_of(name, kind, category=not is_numeric(own) and not text, text=text)
     if is_numeric(found) != is_numeric(own) and not is_string(value_type(kind)):
         wanted = NUMBER if is_numeric(own) else own
@@ -360,48 +344,15 @@ def check_kind(name: str, own: str, kind: pa.DataType) -> None:
         raise ColumnError(f"column {name!r} is a date here, but a number was expected")
 
 
-def _without_gaps(batch: pa.RecordBatch, layout: Layout, gaps: Collection[str]) -> pa.RecordBatch:
-    """Return a batch in which texts that mark a missing value are null in columns of numbers."""
-    for name, kind in layout.columns:
-        place = batch.schema.get_field_index(name)
-        if is_numeric(kind) and place >= 0 and is_string(value_type(batch.schema.field(place).type)):
-            batch = batch.set_column(place, name, cells.without_gaps(batch.column(place), gaps))
-    return batch
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # Formats
 
 
-class OpenTable(ABC):
-    """A table that is open for reading: what a typed format must tell. ``FORMATS`` has one of them for each format."""
+class ParquetTable:
+    """A Parquet file that is open; other formats have the same methods, and ``FORMATS`` their names.
 
-    schema: pa.Schema
-    part_bytes: list[int]  # of the parts that can be read by themselves: row groups, batches; 0 if unknown
-
-    @abstractmethod
-    def __init__(self, whole: Any) -> None:
-        """Open a path, or a binary file."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of the file."""
-
-    @abstractmethod
-    def first_rows(self, names: list[str]) -> pa.RecordBatch | None:
-        """Return the first rows of some columns, None if there are none."""
-
-    @abstractmethod
-    def batches(self, names: list[str], size: int, span: Span = None) -> Iterator[tuple[pa.RecordBatch, float]]:
-        """Yield batches of about ``size`` bytes of some parts, or all, and the share of the file that they reach to."""
-
-    @abstractmethod
-    def rows_before(self, number: int) -> int:
-        """Return how many rows lie before a part."""
-
-
-class ParquetTable(OpenTable):
-    """A Parquet file."""
+    ``part_bytes`` are the bytes of the parts that can be read by themselves (row groups, batches), 0 if unknown.
+    """
 
     def __init__(self, whole: Any) -> None:
         import pyarrow.parquet as pq  # slow to import
@@ -439,7 +390,7 @@ class ParquetTable(OpenTable):
         return sum(group.num_rows for group in self._groups[:number])
 
 
-class ArrowTable(OpenTable):
+class ArrowTable:
     """An Arrow file, a stream of batches, or a table in memory."""
 
     def __init__(self, whole: Any) -> None:
@@ -491,6 +442,7 @@ class ArrowTable(OpenTable):
         return sum(self._get(k).num_rows for k in range(number))
 
 
+OpenTable = ParquetTable | ArrowTable
 FORMATS: dict[str, type[OpenTable]] = {"parquet": ParquetTable, "arrow": ArrowTable}
 
 

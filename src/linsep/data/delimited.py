@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +23,12 @@ import pyarrow as pa
 import pyarrow.csv
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numpy_view, word, words
+from linsep.data.arrays import numpy_view, word, words
 from linsep.data.cache import Buffers
-from linsep.data.files import File, Location, has_blank_lines, last_newline, line_numbers, locate, pieces
+from linsep.data.files import File, last_newline, pieces
 from linsep.data.labels import label, tidy
-from linsep.data.options import Options
+from linsep.data.options import MISSING, Options
 from linsep.data.parallel import cores, side_by_side
-from linsep.data.row_numbers import both
 from linsep.data.schema import (
     DATE,
     NUMBER,
@@ -52,12 +52,13 @@ from linsep.data.sniffing import (
     shown,
 )
 from linsep.data.source import SHORT, Piece
-from linsep.data.tables import PieceParts, TableSource, WrongKindError, choose, kept_rows
+from linsep.data.tables import PieceParts, TableSource, WrongKindError, choose
 from linsep.data.text_parsers import LABEL, UNWANTED, LineError, last_record, parse_table
 from linsep.errors import ReadError
 from linsep.problem import Array
 
 _PLAIN = frozenset(",\t;| :")  # none of them occurs in a number
+_EMPTY = (b"", b"\r")  # lines that are no rows
 _DECIDING = 1 << 24  # bytes of text that decide what the columns are
 
 
@@ -133,36 +134,38 @@ class DelimitedSource(TableSource):
 
     def _choose(self) -> tuple[int | None, list[int]]:
         """Return the column of the target and those of the features."""
-        given = self.options.layout
-        if given is not None and not given.named and not self.options.labels and len(self._all) == len(given.columns):
+        layout = self.options.layout
+        if (
+            layout is not None
+            and not layout.named
+            and not self.options.labels
+            and len(self._all) == len(layout.columns)
+        ):
             # no header and no target: the features are all there is
-            self._all = [name for name, _ in given.columns]
+            self._all = [name for name, _ in layout.columns]
             return None, list(range(len(self._all)))
         return choose(self._all, self.options)
 
     def _decide(self, rows: list[Line], chosen: list[int]) -> Layout:
         """Decide by the first rows what each column is."""
-        asked, gaps = self._asked(), self._number_format.gaps
+        asked, marks = self._asked(), self._number_format.missing
         columns = []
-        for j, column in zip(chosen, columns_of(rows, chosen, gaps), strict=True):
+        for j, column in zip(chosen, columns_of(rows, chosen, marks), strict=True):
             self._evidence[self._all[j]] = column
             kind = self._written_kind(j, column, asked)
             if kind == WORD and is_id(column):  # a factor of thousands of words looks like that in few rows
-                (column,) = columns_of(more_rows(self.files[0], self._delimiter, self._header), [j], gaps)
+                (column,) = columns_of(more_rows(self.files[0], self._delimiter, self._header), [j], marks)
             columns.append((j, self._all[j], self._hash(kind), column))
         target = None if self._target is None else self._all[self._target]
         if self._target is not None:
-            labels = columns_of(rows, [self._target], self._number_format.gaps)[0]
+            labels: list[Any] = columns_of(rows, [self._target], marks)[0]
             kind = cells.kind_of(labels, self._number_format) if labels else WORD
-            if kind.startswith(DATE):
-                self._check_label(str(target), labels, columns)
-            elif (
-                is_numeric(kind) and (found := cells.values(words(labels), kind, self._number_format.point)) is not None
-            ):
-                self._check_label(str(target), found.tolist(), columns)
-            else:
-                self._check_label(str(target), [cell.strip() for cell in labels], columns, measurable=False)
-        taken = self._leave_out(columns, asked.all)
+            dates, values = kind.startswith(DATE), None
+            if is_numeric(kind) and not dates:
+                values = cells.values(words(labels), kind, self._number_format.point)
+            labels = values.tolist() if values is not None else labels if dates else [cell.strip() for cell in labels]
+            self._check_label(str(target), labels, columns, measurable=dates or values is not None)
+        taken = self._leave_out(columns, asked)
         self._tell(rows, dict(taken))
         return self._new_layout(taken, self._header, target)
 
@@ -175,13 +178,14 @@ class DelimitedSource(TableSource):
             )
         if self.options.decimal is None and self._number_format.point == ",":
             self.note(name, "linsep reads commas as decimal marks ({0} turns this off)", ("decimal", "."))
-        categories, gaps = self._asked().categories, self._number_format.gaps
+        asked = self._asked()
         for column, kind in kinds.items():
-            said, settings = self.explained(column, kind)
-            if said:
-                self.note(name, f"column {self.named(column)} holds {said}", *settings)
-            if kind == WORD and (j := self._all.index(column)) not in categories:
-                there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in gaps]
+            message, settings = self.explained(column, kind)
+            if message:
+                self.note(name, f"column {self.named(column)} holds {message}", *settings)
+            if kind == WORD and asked.get(j := self._all.index(column)) != WORD:
+                marks = self._number_format.missing
+                there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in marks]
                 odd = self._first_odd([row.cells[j] for row in there])
                 if odd is not None:
                     self._tell_of_word(f"{name}:{there[odd].number}", column, there[odd].cells[j])
@@ -225,7 +229,7 @@ class DelimitedSource(TableSource):
             raise ReadError(late.where, what, ("categorical", column), ("ignore", column)) from None
         self._evidence[column].append(late.cell)
         taken = tuple((n, self._hash(kind) if n == column else k) for n, k in self._layout.columns)
-        self._arrange(replace(self._layout, columns=taken, levels=()))
+        self._arrange(replace(self._layout, columns=taken, categories=()))
         if kind == WORD:
             self._tell_of_word(late.where.partition(", column")[0], column, late.cell)
         else:
@@ -248,7 +252,7 @@ class DelimitedSource(TableSource):
             line += lines
             self._taken += len(piece)
             if found is not None:
-                yield Piece(self._finish(found), kept_rows(y, found.kept), both(labeled, found.kept))
+                yield self._piece(found, y, labeled)
 
     @contextmanager
     def _faults(self, file: File, shape: Shape, piece: Any, line: int) -> Iterator[None]:
@@ -274,24 +278,18 @@ class DelimitedSource(TableSource):
             if file.part is not None and file.part[0] > 0:  # the header is at the beginning of the file
                 first = File(file.path)
                 self._prepare(first)
-            text, _ = head(first)
-            header, after = next(iter(_first_two(text, self._delimiter)), (None, 0))
+            header = next(numbered(head(first)[0], 1, self._delimiter), None)
             if header is None:
                 raise ReadError(file.name, "is empty")
-            lines = after
+            lines = header.number + sum(cell.count("\n") for cell in header.cells)
             if file is not self.files[0]:
-                names = [cell.strip() for cell in header]
+                names = [cell.strip() for cell in header.cells]
             self._check_names(file, names)
         wanted = {name: place for place, name in enumerate(self._layout.numbers)}
         if self._target_name is not None:
             wanted[self._target_name] = LABEL
-        plain = all(kind == NUMBER for _, kind in self._layout.columns)
-        if (
-            not plain
-            or self._delimiter not in _PLAIN
-            or self._number_format.point != "."
-            or self._number_format.gaps != cells.GAPS
-        ):
+        plain = all(kind == NUMBER for _, kind in self._layout.columns) and self._delimiter in _PLAIN
+        if not plain or self._number_format.point != "." or self._number_format.missing != MISSING:
             return Shape(names, None, lines)
         return Shape(names, np.array([wanted.get(name, UNWANTED) for name in names], dtype=np.int64), lines)
 
@@ -321,19 +319,17 @@ class DelimitedSource(TableSource):
         """Whether the first row names the columns."""
         return self._header
 
-    def locate(self, rows: Sequence[int]) -> list[Location] | None:
-        """Return the file and the line of rows of the source."""
-
-        def lines_of(text: bytes, line: int) -> Iterator[int] | None:
-            if b'"' not in text and not has_blank_lines(text):
-                return None
-            return (row.number for row in numbered(text.decode(), line, self._delimiter))
-
-        def find(file: File, wanted: list[int]) -> tuple[dict[int, int], int]:
-            skip = self._shape(file).lines
-            return line_numbers(self._texts(file, skip), 1 + skip, lines_of, wanted)
-
-        return locate(self.files, rows, find)
+    def row_lines(self, file: File) -> Iterator[list[int]]:
+        """Yield the lines in which rows begin, a piece of the file at a time."""
+        skip = self._shape(file).lines
+        line = 1 + skip
+        for piece in self._texts(file, skip):
+            text = bytes(piece)
+            if b'"' in text:
+                yield [row.number for row in numbered(text.decode(), line, self._delimiter)]
+            else:
+                yield [number for number, row in enumerate(text.split(b"\n"), line) if row not in _EMPTY]
+            line += text.count(b"\n")
 
     def cells(self, names: list[str]) -> Iterator[pa.Table]:
         """Yield the cells of some columns as they are written, a block at a time."""
@@ -368,7 +364,7 @@ class DelimitedSource(TableSource):
             for piece in self._texts(file, shape.lines):
                 if place == len(rows):
                     break
-                lines = _records(piece, self._delimiter)
+                lines = _records(bytes(piece), self._delimiter)
                 while place < len(rows) and rows[place] < row + len(lines):
                     some.append(lines[rows[place] - row])
                     place += 1
@@ -380,7 +376,7 @@ class DelimitedSource(TableSource):
         """Yield whole rows without the lines of the header; buffers are used again, see `pieces`."""
         delimiter = ord(self._delimiter)
 
-        def cut(buffer: bytearray, filled: int) -> int:
+        def cut(buffer: mmap, filled: int) -> int:
             if buffer.find(b'"', 0, filled) < 0:
                 return last_newline(buffer, filled)
             return int(last_record(np.frombuffer(buffer, dtype=np.uint8, count=filled), delimiter))
@@ -415,9 +411,8 @@ class DelimitedSource(TableSource):
             if target is not None:
                 y, kept = self._labels(words)
             if kept is None:
-                return PieceParts(X, [], [], None, None, {}), y, len(X), None
-            gaps = {str(target): int(np.count_nonzero(~kept))}
-            return PieceParts(X[kept], [], [], None, None, gaps), y, len(X), kept
+                return PieceParts(X), y, len(X), None
+            return PieceParts(X[kept], missing={str(target): int(np.count_nonzero(~kept))}), y, len(X), kept
         self.long_numbers = True  # for all that is known
         table, lines = self._table(piece, shape, self._conversion()), bytes(piece).count(b"\n")
         if table is None:
@@ -448,14 +443,17 @@ class DelimitedSource(TableSource):
         }
         if self._target_name is not None:
             types[self._target_name] = pa.string()
-        gaps = self._number_format.gaps
         return pa.csv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
-            null_values=sorted({*gaps, *(f" {gap}" for gap in gaps)}),
+            null_values=sorted(self._missing_marks()),
             strings_can_be_null=True,
             decimal_point=self._number_format.point,
         )
+
+    def _missing_marks(self) -> set[str]:
+        """Return the texts that mark a missing value, also after a blank."""
+        return {blank + mark for mark in self._number_format.missing for blank in ("", " ")}
 
     def _labels(self, column: pa.StringArray) -> tuple[Array, Array | None]:
         """Return labels as the user wrote them, and which rows are kept, None for all of them."""
@@ -464,7 +462,7 @@ class DelimitedSource(TableSource):
         coded = (column.fill_null(word("")) if column.null_count else column).dictionary_encode()
         words = [word.strip() for word in coded.dictionary.to_pylist()]
         codes = numpy_view(coded.indices)
-        absent = np.isin(codes, [code for code, word in enumerate(words) if word in self._number_format.gaps])
+        absent = np.isin(codes, [code for code, word in enumerate(words) if word in self._number_format.missing])
         if absent.any():
             if self.options.missing != "drop":
                 raise CellError(int(np.argmax(absent)), self._all[self._target], "a missing label", ("missing", "drop"))
@@ -493,7 +491,7 @@ class DelimitedSource(TableSource):
         """Find the cell that pyarrow could not make sense of."""
         kinds = dict(self._layout.columns)
         numbers = [(j, name) for j, name in enumerate(shape.names) if is_numeric(kinds.get(name, WORD))]
-        gaps = {*self._number_format.gaps, *(f" {gap}" for gap in self._number_format.gaps)}
+        marks = self._missing_marks()
         try:
             for where, row in numbered(piece.decode(), line, self._delimiter):
                 if len(row) != len(shape.names):
@@ -501,22 +499,13 @@ class DelimitedSource(TableSource):
                     what = f"{found}, but the table has {len(shape.names)} columns"
                     return ReadError(f"{file.name}:{where}", what)
                 for j, name in numbers:
-                    if row[j] not in gaps and not cells.fits(kinds[name], row[j], self._number_format.point):
+                    if row[j] not in marks and not cells.fits(kinds[name], row[j], self._number_format.point):
                         return self.wrong_kind(f"{file.name}:{where}, column {self.named(name)}", name, row[j])
         except UnicodeDecodeError as bad:
             number = line + piece[: bad.start].count(b"\n")
             what = "the text is not UTF-8: give its encoding, such as {0}"
             return ReadError(f"{file.name}:{number}", what, ("encoding", "latin-1"))
         return ReadError(file.name, f"after line {line}: {error}")
-
-
-def _first_two(text: str, delimiter: str) -> Iterator[tuple[list[str], int]]:
-    """Yield the header, and how many lines it takes."""
-    rows = numbered(text, 1, delimiter)
-    first = next(rows, None)
-    if first is not None:
-        taken = first.number - 1 + sum(cell.count("\n") for cell in first.cells) + 1
-        yield first.cells, taken
 
 
 def _check_quotes(text: bytes, delimiter: int) -> None:
@@ -527,28 +516,13 @@ def _check_quotes(text: bytes, delimiter: int) -> None:
             raise LineError(end, "a quote opens but never closes")
 
 
-class _Lines(Sequence[bytes]):
-    """The lines of a text, none of which is empty."""
-
-    def __init__(self, text: memoryview) -> None:
-        self.text = text
-        self.ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def __getitem__(self, k: Any) -> Any:
-        return bytes(self.text[int(self.ends[k - 1]) if k else 0 : int(self.ends[k])])
-
-
-def _records(piece: memoryview, delimiter: str) -> Sequence[bytes]:
+def _records(text: bytes, delimiter: str) -> list[bytes]:
     """Return whole rows of text one by one."""
-    text = bytes(piece)
-    if b'"' not in text and not has_blank_lines(text):
-        return _Lines(memoryview(text))
-    found = []
+    if b'"' not in text:
+        return [line + b"\n" for line in text.split(b"\n") if line not in _EMPTY]
+    rows = []
     for line in numbered(text.decode(), 1, delimiter):
         written = io.StringIO(newline="")
         csv.writer(written, delimiter=delimiter).writerow(line.cells)
-        found.append(written.getvalue().encode())
-    return found
+        rows.append(written.getvalue().encode())
+    return rows

@@ -21,7 +21,7 @@ from linsep.data.arrays import sorted_csr
 from linsep.data.files import File
 from linsep.data.labels import object_array, tidy
 from linsep.data.options import Options
-from linsep.data.schema import CATEGORY, NUMBER, TEXT, WORD, Layout
+from linsep.data.schema import HASHED_WORD, NUMBER, TEXT, WORD, Layout
 from linsep.data.source import Piece, Source
 from linsep.errors import DataError, ReadError
 from linsep.problem import Array
@@ -36,7 +36,7 @@ ORDER BY first"""  # from the one with the first of some examples to the one wit
 _AT_A_TIME = 1 << 14  # examples that a replay learns at a time
 
 
-class Rows(NamedTuple):
+class LogRows(NamedTuple):
     """Rows of numbers under columns: an array, or the parts of a CSR matrix."""
 
     data: Array  # (n, d) float64, or (nnz,)
@@ -54,34 +54,34 @@ class Rows(NamedTuple):
             return self.data
         return sorted_csr((self.data, self.indices, self.indptr), (self.rows, width))
 
-    def sparse(self) -> Rows:
+    def sparse(self) -> LogRows:
         """Return the rows in CSR, without zeros."""
         if self.indices is not None:
             return self
         at = np.nonzero(self.data)
         indptr = np.zeros(len(self.data) + 1, np.int32)
         np.cumsum(np.count_nonzero(self.data, axis=1), out=indptr[1:])
-        return Rows(self.data[at], at[1].astype(np.int32), indptr)
+        return LogRows(self.data[at], at[1].astype(np.int32), indptr)
 
-    def part(self, start: int, stop: int) -> Rows:
+    def part(self, start: int, stop: int) -> LogRows:
         """Return some of the rows."""
         if (start, stop) == (0, self.rows):
             return self
         if self.indptr is None or self.indices is None:
-            return Rows(self.data[start:stop])
+            return LogRows(self.data[start:stop])
         own = slice(int(self.indptr[start]), int(self.indptr[stop]))
-        return Rows(self.data[own], self.indices[own], self.indptr[start : stop + 1] - self.indptr[start])
+        return LogRows(self.data[own], self.indices[own], self.indptr[start : stop + 1] - self.indptr[start])
 
-    def only(self, kept: Array) -> Rows:
+    def only(self, kept: Array) -> LogRows:
         """Return sparse rows with some of their stored numbers."""
         if kept.all():
             return self
         assert self.indices is not None
         ends = np.concatenate(([0], np.cumsum(kept))).astype(np.int32)
-        return Rows(self.data[kept], self.indices[kept], ends[self.indptr])
+        return LogRows(self.data[kept], self.indices[kept], ends[self.indptr])
 
     @classmethod
-    def joined(cls, parts: list[Rows]) -> Rows:
+    def joined(cls, parts: list[LogRows]) -> LogRows:
         """Return all rows as one, sparse if any of them are."""
         if len(parts) == 1:
             return parts[0]
@@ -103,7 +103,7 @@ class ExampleTable(NamedTuple):
 class Record(NamedTuple):
     """Consecutive examples of the log."""
 
-    rows: Rows
+    rows: LogRows
     width: int  # columns of the log by then
     y: Array  # (n,) int32 class numbers
     served: Array | None = None  # (n,) int32 class that had been predicted for a row that was kept, -1 for the others
@@ -124,7 +124,7 @@ class Record(NamedTuple):
         if any(part.served is not None for part in parts):
             served = np.concatenate([np.full(len(p.y), -1, np.int32) if p.served is None else p.served for p in parts])
         y, answers = (np.concatenate([part[i] for part in parts]) for i in (2, 4))
-        return cls(Rows.joined([part.rows for part in parts]), parts[-1].width, y, served, answers)
+        return cls(LogRows.joined([part.rows for part in parts]), parts[-1].width, y, served, answers)
 
     def pack(self) -> bytes:
         """Return all but the answers as bytes, with a checksum."""
@@ -149,7 +149,7 @@ class Record(NamedTuple):
             np.frombuffer(body, np.int32, numbers, _HEADER.size + 8 * size),
             np.cumsum([n, n * has_served, size * sparse]),
         )
-        rows = Rows(data, indices, indptr) if sparse else Rows(data.reshape(n, width))
+        rows = LogRows(data, indices, indptr) if sparse else LogRows(data.reshape(n, width))
         return cls(rows, width, y, served if has_served else None, np.frombuffer(answers, np.int32))
 
 
@@ -176,14 +176,14 @@ class Columns:
         columns = cls()
         if "names" in memory:
             layout = Layout.from_state(memory)
-            if any(kind in (CATEGORY, TEXT) for _, kind in layout.columns):
+            if any(kind in (HASHED_WORD, TEXT) for _, kind in layout.columns):
                 raise DataError("", "the model hashes words, and a log has one column per word: fit it again")
             for name, kind in layout.columns:
                 if kind != WORD:
                     columns.number(name, grow=True)
-            for place, word in layout.levels:
+            for place, word in layout.categories:
                 columns.word(layout.columns[place][0], word or "missing", grow=True)
-            columns.dense = not layout.words and not layout.levels
+            columns.dense = not layout.words and not layout.categories
         elif names is not None:
             for name in names.tolist():
                 columns.number(name, grow=True)
@@ -267,8 +267,8 @@ class Columns:
             else:
                 columns.setdefault(name, NUMBER if word is None else WORD)
         places = {name: place for place, name in enumerate(columns)}
-        levels = [(places[name], word) for *_, name, word in self.entries if name is not None and word is not None]
-        return Layout(tuple(columns.items()), levels=tuple(levels))
+        categories = [(places[name], word) for *_, name, word in self.entries if name is not None and word is not None]
+        return Layout(tuple(columns.items()), categories=tuple(categories))
 
     def reading(self) -> dict[str, Any]:
         """Return how a model is to read files with these columns."""
@@ -281,7 +281,7 @@ class Columns:
 # Rows under columns
 
 
-def encode(x: list[Any] | ExampleTable | Rows, columns: Columns, *, grow: bool = False) -> Rows:
+def encode(x: list[Any] | ExampleTable | LogRows, columns: Columns, *, grow: bool = False) -> LogRows:
     """Return rows under the columns of the log; what has no column gets one, or is left out.
 
     Rows are lists of numbers and dicts of numbers and words, or a table, or sparse under positions.
@@ -292,7 +292,7 @@ def encode(x: list[Any] | ExampleTable | Rows, columns: Columns, *, grow: bool =
             columns.dense = columns.dense and not grow
             return _encode_each(x, columns, grow)
         x = ExampleTable(None, np.array(x, dtype=np.float64))
-    if isinstance(x, Rows):
+    if isinstance(x, LogRows):
         if grow:
             columns.dense = False
             columns.grow(int(x.indices.max(initial=-1)) + 1)  # type: ignore[union-attr]
@@ -308,19 +308,19 @@ def encode(x: list[Any] | ExampleTable | Rows, columns: Columns, *, grow: bool =
         X, places = X[:, order], places[order]
     same = d == len(places) == columns.width and places[0] == 0 and places[-1] == d - 1
     if columns.dense and same and before in (0, d):
-        return Rows(np.ascontiguousarray(X))
+        return LogRows(np.ascontiguousarray(X))
     columns.dense = columns.dense and not grow
-    return _moved(Rows(X).sparse(), places)
+    return _moved(LogRows(X).sparse(), places)
 
 
-def _moved(rows: Rows, places: Array) -> Rows:
+def _moved(rows: LogRows, places: Array) -> LogRows:
     """Return rows with their columns at other places; those that have none are left out."""
     assert rows.indices is not None
     found = np.append(places, np.int32(UNKNOWN))[np.minimum(rows.indices, len(places))]
     return rows._replace(indices=found).only(found >= 0)
 
 
-def _encode_each(x: list[Any], columns: Columns, grow: bool) -> Rows:
+def _encode_each(x: list[Any], columns: Columns, grow: bool) -> LogRows:
     """Return lists and dicts as sparse rows, with columns for numbers before those for words."""
     data: list[float] = []
     indices: list[int] = []
@@ -341,7 +341,7 @@ def _encode_each(x: list[Any], columns: Columns, grow: bool) -> Rows:
         indices += [column for column, _ in cells]
         data += [value for _, value in cells]
         indptr.append(len(data))
-    return Rows(np.array(data, np.float64), np.array(indices, np.int32), np.array(indptr, np.int32))
+    return LogRows(np.array(data, np.float64), np.array(indices, np.int32), np.array(indptr, np.int32))
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import fnmatch
 import glob
 import hashlib
 import io
+import mmap
 import os
 import re
 import secrets
@@ -22,19 +23,21 @@ import sys
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 from urllib.parse import quote
 
 from linsep.errors import ReadError as ReadError
 
 Place = str | os.PathLike[str]
-Cut = Callable[[bytearray, int], int]  # a buffer and how much of it is filled -> where its last whole line ends
+Cut = Callable[[mmap.mmap, int], int]  # a buffer and how much of it is filled -> where its last whole line ends
 
 _LONGEST = 1 << 26  # bytes of one line; a longer one is a mistake, such as a quote that is never closed
-_SMALL = 1 << 16  # bytes of the first buffer
+_PRIVATE: dict[str, Any] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if os.name == "posix" else {}
+_LARGEST = 1 << 30  # bytes of a piece
 _SAMPLE = 1 << 16  # bytes of a file's beginning and end that name it
 _FAR = 1 << 20  # bytes that are fetched from a URL at least
 _OBJECTS = ("s3", "gcs", "abfs")  # where a file appears when it is complete, and folders do not exist
@@ -47,30 +50,15 @@ _SECRETS = re.compile(
     r"(?:[^\s/@'\"]*@|[^\s/@'\"]*:[^\s@'\"]*@)?"  # who asks; a secret may have slashes in it
     r"([^\s?'\"]*)(?:\?[^\s'\"]*)?"  # where; a query may hold a token
 )
-_abandoned: list[Any] = []  # uploads that failed: to close them would show what has arrived of them
 
 
 def is_url(path: Place) -> bool:
-    r"""Say whether a path is the URL of a file elsewhere.
-
-    Examples
-    --------
-    >>> from linsep.data.files import is_url
-    >>> is_url("s3://bucket/data.csv"), is_url(r"C:\data.csv"), is_url("data:1.csv")
-    (True, False, False)
-    """
+    """Say whether a path is the URL of a file elsewhere."""
     return bool(_URL.match(os.fspath(path)))
 
 
 def masked(text: str) -> str:
-    """Return a text with everything left out of its URLs that could be a secret: user, password and query.
-
-    Examples
-    --------
-    >>> from linsep.data.files import masked
-    >>> masked("s3://key:secret@bucket/a.csv"), masked("https://host/a.csv?token=1 is gone")
-    ('s3://bucket/a.csv', 'https://host/a.csv is gone')
-    """
+    """Return a text with everything left out of its URLs that could be a secret: user, password and query."""
     return _SECRETS.sub(r"\1\2", text) if "://" in text else text
 
 
@@ -92,23 +80,16 @@ def complaints(name: str) -> Iterator[None]:
     except IsADirectoryError:
         raise ReadError(name, "is a folder, not a file") from None
     except PermissionError as error:
-        raise ReadError(
-            name, error.strerror if is_url(name) and error.strerror else "no permission to read it"
-        ) from None
+        raise ReadError(name, (is_url(name) and error.strerror) or "no permission to read it") from None
     except MemoryError:  # Arrow's is one, too
         raise MemoryError(f"to read {name}") from None
-    except (OSError, ValueError, RuntimeError, TypeError, KeyError, IndexError, NotImplementedError) as error:
-        if not isinstance(error, OSError) and not _is_arrows(error):
+    except Exception as error:
+        arrow = sys.modules.get("pyarrow")  # which need not be loaded
+        if not isinstance(error, OSError) and (arrow is None or not isinstance(error, arrow.ArrowException)):
             raise
         if getattr(error, "errno", None) == errno.ENOMEM:  # a file that was to be mapped
             raise MemoryError(f"to read {name}") from None
         raise ReadError(name, getattr(error, "strerror", None) or one_line(error)) from None
-
-
-def _is_arrows(error: Exception) -> bool:
-    """Say whether an error is one of pyarrow's, which need not be loaded."""
-    arrow = sys.modules.get("pyarrow")
-    return arrow is not None and isinstance(error, arrow.ArrowException)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -147,8 +128,8 @@ def _storage(url: str) -> tuple[Any, str]:
 
     with _answers(url):
         try:
-            found: tuple[Any, str] = fs.FileSystem.from_uri(quote(url, safe="%:/?#[]@!$&'()*+,;=~"))
-            return found
+            system, path = fs.FileSystem.from_uri(quote(url, safe="%:/?#[]@!$&'()*+,;=~"))
+            return system, path
         except pa.ArrowInvalid as error:
             if "nrecognized filesystem type" not in str(error):
                 raise
@@ -161,18 +142,19 @@ def _storage(url: str) -> tuple[Any, str]:
         return fs.PyFileSystem(fs.FSSpecHandler(system)), path
 
 
-def _info(url: str, system: Any, path: str) -> Any:
-    """Return what the storage says of a file; raises OSError if there is none."""
+def _stored(url: str) -> tuple[Any, Any]:
+    """Return the file system of a URL and what it says of the file; raises OSError if there is none."""
     from pyarrow.fs import FileType
 
+    system, path = _storage(url)
     with _answers(url):
-        found = system.get_file_info(path)
-        if found.type == FileType.NotFound:
+        info = system.get_file_info(path)
+        if info.type == FileType.NotFound:
             _check_bucket(system, path, url)
             raise FileNotFoundError(errno.ENOENT, "no such file", masked(url))
-        if found.type == FileType.Directory:
+        if info.type == FileType.Directory:
             raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", masked(url))
-        return found
+    return system, info
 
 
 def _check_bucket(system: Any, path: str, url: str) -> None:
@@ -227,18 +209,21 @@ def _fits(name: str, pattern: str) -> bool:
     return len(names) == len(parts) and all(map(fnmatch.fnmatchcase, names, parts))
 
 
-class _Far(io.RawIOBase):
-    """A file at a URL, whose errors are one line without secrets."""
-
-    def __init__(self, url: str) -> None:
-        system, path = _storage(url)
-        _info(url, system, path)
-        self._url = url
-        with _answers(url):
-            self._file = system.open_input_file(path)
+class _Raw(io.RawIOBase):
+    """Bytes that can be read."""
 
     def readable(self) -> bool:
         return True
+
+
+class _Far(_Raw):
+    """A file at a URL, whose errors are one line without secrets."""
+
+    def __init__(self, url: str) -> None:
+        system, info = _stored(url)
+        self._url = url
+        with _answers(url):
+            self._file = system.open_input_file(info.path)
 
     def seekable(self) -> bool:
         return True
@@ -258,25 +243,28 @@ class _Far(io.RawIOBase):
         super().close()
 
 
+def _send(system: Any, path: str, data: Any) -> None:
+    """Write a file of a storage."""
+    with system.open_output_stream(path, compression=None) as out:  # by default the name would say how to compress it
+        out.write(data)
+
+
 @contextmanager
 def _uploading(url: str) -> Iterator[IO[bytes]]:
     """Open a temporary file whose bytes take the place of a URL when the block ends well: all of them, or none."""
-    with tempfile.SpooledTemporaryFile(1 << 23) as draft:
+    with tempfile.TemporaryFile() as draft:
         yield draft
-        draft.seek(0)
+        draft.flush()
+        whole = mmap.mmap(draft.fileno(), 0, access=mmap.ACCESS_READ) if draft.seek(0, os.SEEK_END) else b""
         system, path = _storage(url)
         folder, slash, name = path.rpartition("/")
         aside = system.type_name not in _OBJECTS
         target = f"{folder}{slash}.{name[:200]}.{secrets.token_hex(6)}.part" if aside else path
         try:
             with _answers(url):
-                out = system.open_output_stream(target, compression=None)  # by default the name would say it
-                try:
-                    shutil.copyfileobj(draft, out, 1 << 20)
-                    out.close()
-                except BaseException:
-                    _abandoned.append(out)
-                    raise
+                # in a thread, which no signal interrupts: to close a stream early would show what has arrived of it
+                with ThreadPoolExecutor(1) as pool:
+                    pool.submit(_send, system, target, whole).result()
                 if aside:
                     system.move(target, path)
         except BaseException:
@@ -299,26 +287,22 @@ def size(path: Place) -> int:
     """Return how many bytes a file has."""
     if not is_url(path):
         return os.stat(path).st_size
-    found = _info(os.fspath(path), *_storage(os.fspath(path))).size
-    if found is None:
+    length = _stored(os.fspath(path))[1].size
+    if length is None:
         raise ReadError(masked(os.fspath(path)), "the server does not report the size of the file: download it first")
-    return int(found)
+    return int(length)
 
 
 def exists(path: Place) -> bool:
     """Say whether there is such a file, or a folder of this name."""
     if not is_url(path):
         return os.path.exists(path)
-    try:
-        _info(os.fspath(path), *_storage(os.fspath(path)))
-    except (FileNotFoundError, IsADirectoryError) as error:
-        return isinstance(error, IsADirectoryError)
+    with suppress(IsADirectoryError):
+        try:
+            _stored(os.fspath(path))
+        except FileNotFoundError:
+            return False
     return True
-
-
-def is_folder(path: Place) -> bool:
-    """Say whether a path is a folder of this machine; storage elsewhere says so when a file is opened."""
-    return not is_url(path) and os.path.isdir(path)
 
 
 def _is_pattern(path: Place) -> bool:
@@ -350,16 +334,6 @@ def replacing(path: Place) -> Iterator[IO[bytes]]:
     The bytes go to a new file in the same folder, are brought to the disk, and then take the name in one step. A
     symbolic link is followed; what is not a regular file (a pipe, a terminal) is written to as it is. What goes to a
     URL is complete before any of it is sent.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from linsep.data.files import replacing
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replacing(os.path.join(folder, "note.txt")) as file:
-    ...         _ = file.write(b"whole")
-    ...     os.listdir(folder)
-    ['note.txt']
     """
     if is_url(path):
         with _uploading(os.fspath(path)) as draft:
@@ -560,7 +534,7 @@ def _standard_input() -> IO[bytes]:
     return sys.stdin.buffer if raw is None else io.BufferedReader(io.FileIO(raw.fileno(), closefd=False))
 
 
-class _Blanked(io.RawIOBase):
+class _Blanked(_Raw):
     """A text in which some lines are empty: the first ones, and those that begin with a sign."""
 
     def __init__(self, text: Any, comment: bytes, skip: int) -> None:
@@ -568,11 +542,7 @@ class _Blanked(io.RawIOBase):
         self.comment = re.compile(rb"^[ \t]*" + re.escape(comment) + rb"[^\n]*", re.MULTILINE) if comment else None
         self.ready, self.rest, self.ended = b"", b"", False
 
-    def readable(self) -> bool:
-        return True
-
     def readinto(self, buffer: Any) -> int:
-        """Fill some of a buffer."""
         while not self.ready and not self.ended:
             data = self.text.read(1 << 16)
             self.ended = not data
@@ -590,14 +560,11 @@ class _Blanked(io.RawIOBase):
         return size
 
 
-class _Kept(io.RawIOBase):
+class _Kept(_Raw):
     """A stream read from its beginning, as often as one likes."""
 
     def __init__(self, file: File, *, keep: bool) -> None:
         self._file, self._keep, self._place = file, keep, 0
-
-    def readable(self) -> bool:
-        return True
 
     def seekable(self) -> bool:
         return True
@@ -612,14 +579,11 @@ class _Kept(io.RawIOBase):
         return taken
 
 
-class _Counted(io.RawIOBase):
+class _Counted(_Raw):
     """The next bytes of a stream; it tells its file, if it has one, how many were read."""
 
     def __init__(self, file: File | None, raw: io.BufferedReader, most: int = sys.maxsize) -> None:
         self._file, self._raw, self._left = file, raw, most
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: Any) -> int:
         taken = self._raw.readinto(memoryview(buffer)[: self._left])
@@ -640,7 +604,12 @@ def _fill(stream: IO[bytes], buffer: memoryview) -> int:
     return filled
 
 
-def last_newline(buffer: bytearray, filled: int) -> int:
+def _buffer(size: int) -> mmap.mmap:
+    """Return memory that comes page by page: a small file takes little of it."""
+    return mmap.mmap(-1, size, **_PRIVATE)
+
+
+def last_newline(buffer: mmap.mmap, filled: int) -> int:
     """Return where the last whole line ends."""
     return buffer.rfind(b"\n", 0, filled) + 1
 
@@ -653,44 +622,38 @@ def pieces(
     Each piece ends in a newline and lies in one of ``buffers`` buffers, which are used in turn.
     """
     with file.open(last=last) as stream:
-        buffer = bytearray(min(size, _SMALL) + 1)  # a large one takes longer than a small file
-        spare: deque[bytearray] = deque()
-        begun = 0  # bytes carried over from the piece before
-        skip_mark = True
-        while True:
-            room = memoryview(buffer)
-            filled = begun + _fill(stream, room[begun:-1])
-            if filled == len(buffer) - 1 < size:
-                buffer = buffer + bytearray(size + 1 - len(buffer))
-                room = memoryview(buffer)
-                filled += _fill(stream, room[filled:-1])
+        buffer = _buffer(min(size, _LARGEST) + 1)  # a byte more, for a newline at the end of the file
+        spare: deque[mmap.mmap] = deque()
+        begun, ended, is_first = 0, False, True  # bytes carried over from the piece before
+        while not ended:
+            view = memoryview(buffer)
+            filled = begun + _fill(stream, view[begun:-1])
             ended = filled < len(buffer) - 1
-            if skip_mark and buffer.startswith(b"\xef\xbb\xbf"):  # byte order mark
-                room[: filled - 3] = room[3:filled]
+            if is_first and buffer[:3] == codecs.BOM_UTF8:
+                view[: filled - 3] = view[3:filled]
                 filled -= 3
-            skip_mark = False
+            is_first = False
             end = cut(buffer, filled)
             if ended and end < filled:
                 if buffer[filled - 1] != 10:
                     buffer[filled] = 10
                     filled += 1
                 end = filled
+            begun = filled - end
             if end:
-                yield room[:end]
+                yield view[:end]
                 spare.append(buffer)
-                buffer = spare.popleft() if len(spare) == buffers else bytearray(0)
-                if len(buffer) != len(room):  # new, or from before a line that needed more room
-                    buffer = bytearray(len(room))
-                begun = filled - end
-                memoryview(buffer)[:begun] = room[end:filled]
-            elif not ended:
-                if len(buffer) > _LONGEST:
-                    raise ReadError(file.name, f"a line has more than {_LONGEST:,} bytes; is this a text file?")
-                longer = bytearray(2 * len(buffer))
-                longer[:filled] = room[:filled]
-                buffer, begun = longer, filled
-            if ended:
+                following = spare.popleft() if len(spare) == buffers else None
+                if following is None or len(following) != len(buffer):  # or from before a line that needed more room
+                    following = _buffer(len(buffer))
+            elif ended:
                 return
+            elif len(buffer) > _LONGEST:
+                raise ReadError(file.name, f"a line has more than {_LONGEST:,} bytes; is this a text file?")
+            else:
+                following = _buffer(2 * len(buffer))
+            memoryview(following)[:begun] = view[end:filled]
+            buffer = following
 
 
 def files(path: Any, *, spool: bool = True) -> list[File]:
@@ -710,82 +673,10 @@ def files(path: Any, *, spool: bool = True) -> list[File]:
     if not found:
         raise ReadError("", "no files given")
     for file in found:
-        if file.path is not None and is_folder(file.path):
-            raise ReadError(file.name, "is a folder, not a file")
         if file.path is not None:
+            if not is_url(file.path) and os.path.isdir(file.path):
+                raise ReadError(file.name, "is a folder, not a file")
             with complaints(file.name):
                 if not exists(file.path):
                     raise ReadError(file.name, "no such file")
     return found
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Lines in which rows begin
-
-
-_BLANK_LINE = re.compile(rb"(?:\A|\n)[ \t\r]*\n")
-
-
-def line_numbers(
-    texts: Iterable[Any], line: int, lines_of: Callable[[bytes, int], Iterator[int] | None], wanted: Sequence[int]
-) -> tuple[dict[int, int], int]:
-    """Return the line of each wanted row of a text, and how many rows it has.
-
-    Parameters
-    ----------
-    texts : iterable of bytes-like
-        Whole rows, in order.
-    line : int
-        Number of the first line.
-    lines_of : callable
-        Of whole rows and the number of their first line: the line in which each row begins, None if each is one line.
-    wanted : sequence of int
-        Row numbers, from 0, in order.
-    """
-    found: dict[int, int] = {}
-    place = row = 0
-    for piece in texts:
-        text = bytes(piece)
-        length, each = text.count(b"\n"), lines_of(text, line)
-        numbers = None if each is None else list(each)
-        end = row + (length if numbers is None else len(numbers))
-        while place < len(wanted) and wanted[place] < end:
-            at = wanted[place] - row
-            found[wanted[place]] = line + at if numbers is None else numbers[at]
-            place += 1
-        row, line = end, line + length
-    return found, row
-
-
-def has_blank_lines(text: bytes) -> bool:
-    """Say whether some line of a text is empty."""
-    if text[:1] not in b"\n\r \t" and not any(start in text for start in (b"\n\n", b"\n\r", b"\n ", b"\n\t")):
-        return False  # much faster
-    return _BLANK_LINE.search(text) is not None
-
-
-class Location(NamedTuple):
-    """Where a row of a text begins."""
-
-    file: str
-    line: int
-
-
-def locate(files: list[File], rows: Sequence[int], find: Callable[[File, list[int]], Any]) -> list[Location] | None:
-    """Return where rows of several files begin; ``find`` finds lines in one of them and counts its rows.
-
-    None for files at URLs, which are not read once more for it, and for streams that can be read only once.
-    """
-    if any(file.is_far or file.is_spent for file in files):
-        return None
-    wanted = sorted(set(rows))
-    found: dict[int, Location] = {}
-    first = 0
-    for file in files:
-        here = [row - first for row in wanted if row >= first and row not in found]
-        if not here:
-            break
-        lines, count = find(file, here)
-        found |= {first + row: Location(file.name, line) for row, line in lines.items()}
-        first += count
-    return [found[row] for row in rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from linsep.data.columnar import ArrowTable, TypedSource, check_kind
-from linsep.data.files import File, Location, has_blank_lines, last_newline, line_numbers, locate, pieces
+from linsep.data.files import File, pieces
 from linsep.data.parallel import cores, side_by_side
 from linsep.data.schema import CellError, ColumnError
 from linsep.data.sniffing import numbered_lines
@@ -53,7 +53,7 @@ class JsonSource(TypedSource):
                 line += text.count(b"\n")
 
     def _texts(self, file: File) -> Iterator[memoryview]:
-        return pieces(file, self.options.block_bytes, cut=last_newline, last=True, buffers=cores() + 1)
+        return pieces(file, self.options.block_bytes, last=True, buffers=cores() + 1)
 
     def _read(self, file: File) -> Iterator[Piece]:
         line = 1
@@ -97,13 +97,12 @@ class JsonSource(TypedSource):
         empty = pa.nulls(table.num_rows, pa.string())
         return pa.table({name: table.column(name) if name in there else empty for name in dict.fromkeys(names)})
 
-    def locate(self, rows: Sequence[int]) -> list[Location] | None:
-        """Return the file and the line of rows of the source."""
-
-        def lines_of(text: bytes, line: int) -> Iterator[int] | None:
-            return iter(numbered_lines(text, line)) if has_blank_lines(text) else None
-
-        return locate(self.files, rows, lambda file, wanted: line_numbers(self._texts(file), 1, lines_of, wanted))
+    def row_lines(self, file: File) -> Iterator[list[int]]:
+        """Yield the lines in which rows begin, a piece of the file at a time."""
+        line = 1
+        for piece in self._texts(file):
+            yield numbered_lines(text := bytes(piece), line)
+            line += text.count(b"\n")
 
 
 def table_of(name: str, text: bytes, line: int = 1) -> pa.Table:
@@ -115,16 +114,17 @@ def table_of(name: str, text: bytes, line: int = 1) -> pa.Table:
             parse_options=pyarrow.json.ParseOptions(newlines_in_values=False),
         )
     except pa.ArrowInvalid as error:
-        said = str(error).split("\n")[0].removeprefix("JSON parse error: ")
-        found = _ROW.search(said)
+        message = str(error).split("\n")[0].removeprefix("JSON parse error: ")
+        found = _ROW.search(message)
         where = name
         if found is not None:
             lines = numbered_lines(text, line)
             where = f"{name}:{lines[min(int(found[1]), len(lines) - 1)]}"
-            said = said[: found.start()] + said[found.end() :]
-        changed = re.match(r"Column\(/?(.*)\) changed from (\w+) to (\w+)", said)
-        if changed is not None and changed[1]:
-            said = f"column {changed[1]!r} holds a {changed[3]} here, and a {changed[2]} before: write one or the other"
-        if changed is None or not changed[1]:
-            said = f"is not JSON Lines, with an object on each line: {said}"
-        raise ReadError(where, said) from None
+            message = message[: found.start()] + message[found.end() :]
+        changed = re.match(r"Column\(/?(.+)\) changed from (\w+) to (\w+)", message)
+        if changed is not None:
+            name, before, here = changed.groups()
+            message = f"column {name!r} holds a {here} here, and a {before} before: write one or the other"
+        else:
+            message = f"is not JSON Lines, with an object on each line: {message}"
+        raise ReadError(where, message) from None

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrays import sorted_csr
-from linsep.data.arrow_arrays import numpy_view, rounded_length
+from linsep.data.arrays import numpy_view, rounded_length, sorted_csr
 from linsep.data.cache import Buffers
-from linsep.data.files import File, Location, has_blank_lines, line_numbers, locate, pieces
+from linsep.data.files import File, pieces
 from linsep.data.labels import NOT_FINITE, NUMBER, label, tidy
 from linsep.data.options import Options
 from linsep.data.parallel import cores, side_by_side
-from linsep.data.source import SHORT, Piece, Source
+from linsep.data.source import SHORT, Piece, Source, complete_rows
 from linsep.data.text_parsers import (
     BELOW_BASE,
     BEYOND,
@@ -35,8 +34,8 @@ from linsep.data.text_parsers import (
     WORD,
     LineError,
     first_repeat,
-    gather,
     measure,
+    strings,
     walk_libsvm,
 )
 from linsep.errors import ReadError
@@ -67,38 +66,11 @@ def parse(
     max_features: int = LARGEST + 1,
     empty: Callable[..., Array] = np.empty,
 ) -> Parsed:
-    r"""Parse whole lines of LIBSVM text.
+    """Parse whole lines of LIBSVM text; raises LineError for the first thing that is wrong.
 
-    Parameters
-    ----------
-    text : bytes-like
-        The lines.
-    base : {0, 1}
-        What is subtracted from every index to give its column.
-    labels : bool
-        Whether every line must have a label; otherwise labels are skipped where there are any.
-    n_features : int or None
-        How many columns there are; an index beyond them is an error. None lets the largest index decide.
-    max_features : int
-        How many columns there may be then; weights for all of them will take memory, however short the text is.
-    empty : callable
-        Allocates the arrays of the rows, as `numpy.empty` does.
-
-    Returns
-    -------
-    Parsed
-
-    Raises
-    ------
-    LineError
-        For the first thing that is wrong.
-
-    Examples
-    --------
-    >>> from linsep.data.libsvm import parse
-    >>> X, y, *_ = parse(b"+1 1:0.5 3:2\n-1 2:1e-3 # no spam\n", base=1)
-    >>> X.toarray().tolist(), y.tolist()
-    ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1, -1])
+    ``base`` is subtracted from every index to give its column. Without ``labels`` they are skipped where there are
+    any. An index beyond ``n_features`` is an error; None lets the largest decide, up to ``max_features``: weights for
+    all of them will take memory, however short the text is. ``empty`` allocates arrays, as `numpy.empty` does.
     """
     view = np.frombuffer(text, dtype=np.uint8)
     if len(view) == 0 or view[-1] != 10:
@@ -107,15 +79,15 @@ def parse(
     numbers, kinds, starts = np.empty(lines), np.empty(lines, np.uint8), np.empty(lines, np.int64)
     indptr, indices, values = np.zeros(lines + 1, np.int32), empty(colons, np.int32), empty(colons)
     # pages of an empty array cost nothing until they are written: few numbers come this way as a rule
-    late, late_starts = np.empty(colons, np.int64), np.empty(colons, np.int64)
+    late, bounds = np.empty(colons, np.int64), np.empty((colons, 2), np.int64)
     largest = min(LARGEST, (max_features if n_features is None else n_features) - 1 + base)
     code, place, (rows, stored, postponed, widest, longest), _, qid, unsorted = walk_libsvm(
-        view, base, labels, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts
+        view, base, labels, largest, numbers, kinds, starts, indptr, indices, values, late, bounds
     )
     bad = None if code == FINE else _complaint(code, view, place, n_features)
     starts = starts[:rows]
     try:  # an earlier line may hold a number that turns out to be none
-        values[late[:postponed]] = others = _numbers(view, late_starts[:postponed])
+        values[late[:postponed]] = others = _numbers(view, bounds[:postponed])
         y = _labels(view, numbers[:rows], kinds[:rows], starts) if labels else None
     except LineError as earlier:
         raise (bad if bad is not None and bad.offset < earlier.offset else earlier) from None
@@ -135,21 +107,19 @@ def parse(
     return Parsed(X, y, starts, qid, bool(np.isnan(others).any()), lines, max(longest, rounded_length(others)))
 
 
-def _numbers(text: Array, starts: Array) -> Floats:
-    """Return the numbers at ``starts``, however they are written; NaN stays NaN, infinity is refused."""
-    if not len(starts):
+def _numbers(text: Array, bounds: Array) -> Floats:
+    """Return the numbers between bounds, however they are written; NaN stays NaN, infinity is refused."""
+    if not len(bounds):
         return np.empty(0)
     import pyarrow as pa  # slow to import, and seldom needed
 
-    tokens, offsets = gather(text, starts)
-    strings = pa.StringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(tokens))
     try:
-        values: Floats = numpy_view(strings.cast(pa.float64()))
+        values: Floats = numpy_view(strings(text, bounds).cast(pa.float64()))
         if np.isfinite(values).all():
             return values
     except pa.ArrowInvalid:
         pass
-    return np.array([_careful(token(text, start), start) for start in starts.tolist()])
+    return np.array([_careful(token(text, start), start) for start in bounds[:, 0].tolist()])
 
 
 def _careful(word: bytes, start: int) -> float:
@@ -230,7 +200,7 @@ class SvmSource(Source):
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         self._width = options.n_features or 0  # features seen so far
-        self._told = False  # the notice about query numbers has been given
+        self._warned = False  # of query numbers
 
     @property
     def n_features(self) -> int:
@@ -245,19 +215,13 @@ class SvmSource(Source):
         """Return what a model keeps to read other data in the same way."""
         return super().state() | {"zero_based": self.options.zero_based}
 
-    def locate(self, rows: Sequence[int]) -> list[Location] | None:
-        """Return the file and the line of rows of the source."""
-
-        def lines_of(text: bytes, line: int) -> Iterator[int] | None:
-            if b"#" not in text and not has_blank_lines(text):
-                return None
-            lines = enumerate(text.split(b"\n")[:-1], line)
-            return (number for number, content in lines if content.partition(b"#")[0].strip())
-
-        def find(file: File, wanted: list[int]) -> tuple[dict[int, int], int]:
-            return line_numbers(pieces(file, self.options.block_bytes), 1, lines_of, wanted)
-
-        return locate(self.files, rows, find)
+    def row_lines(self, file: File) -> Iterator[list[int]]:
+        """Yield the lines in which rows begin, a piece of the file at a time."""
+        line = 1
+        for piece in pieces(file, self.options.block_bytes):
+            lines = bytes(piece).split(b"\n")
+            yield [number for number, text in enumerate(lines, line) if text.partition(b"#")[0].strip()]
+            line += len(lines) - 1
 
     def _read(self, file: File) -> Iterator[Piece]:
         options = self.options
@@ -274,33 +238,23 @@ class SvmSource(Source):
         for piece, result in side_by_side(texts, work):
             try:
                 parsed = result.result()
-                X, y, kept = _complete(parsed, options.missing)
+                X, y, kept = Piece(parsed.X, parsed.y)
+                if parsed.missing:
+                    X, y, kept = complete_rows(X, y, options.missing, partial(_missing_value, parsed.starts))
             except LineError as error:
                 number = line + bytes(piece[: error.offset]).count(b"\n")
                 raise ReadError(f"{file.name}:{number}", str(error), *error.settings) from None
             line += parsed.lines
             self.long_numbers |= parsed.longest > SHORT
-            if parsed.qid and not self._told:
+            if parsed.qid and not self._warned:
                 warnings.warn(f"{file.name}: linsep ignores the query numbers (qid)", UserWarning, stacklevel=3)
-                self._told = True
+                self._warned = True
             self._width = max(self._width, X.shape[1])
             X.resize(X.shape[0], self._width)
             X.has_canonical_format = True
             yield Piece(X, y, kept)
 
 
-def _complete(parsed: Parsed, missing: str) -> Piece:
-    """Deal with values that are NaN, which is how this format writes a missing one."""
-    X, y = parsed.X, parsed.y
-    if not parsed.missing:
-        return Piece(X, y)
-    absent = np.isnan(X.data)
-    if missing == "zero":
-        X.data[absent] = 0.0
-        return Piece(X, y)
-    rows = np.unique(np.searchsorted(X.indptr, np.flatnonzero(absent), "right") - 1)
-    if missing == "error":
-        raise LineError(int(parsed.starts[rows[0]]), "nan is a missing value", ("missing", "zero"), ("missing", "drop"))
-    kept = np.ones(X.shape[0], dtype=bool)
-    kept[rows] = False
-    return Piece(X[np.flatnonzero(kept)], None if y is None else y[kept], kept)
+def _missing_value(starts: Array, row: int, _column: int, _value: float) -> LineError:
+    """Return the error of a value that is NaN, which is how this format writes a missing one."""
+    return LineError(int(starts[row]), "nan is a missing value", ("missing", "zero"), ("missing", "drop"))

@@ -1,7 +1,7 @@
 """Takes what users pass as ``X``: arrays and sparse matrices, frames of any library, and records, a dict for each row.
 
 A frame of numbers alone is a matrix, as in scikit-learn, unless a column only names the rows. A frame with such a
-column, with words, dates, categories or gaps, and a list of dicts, are tables: they are read as a file would be.
+column, with words, dates, categories or missing cells, and a list of dicts, are tables, and are read as files would be.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from linsep.data.arrays import csr_array
 from linsep.data.files import File, complaints, one_line
 from linsep.data.options import Options
 from linsep.data.schema import ColumnError, find
-from linsep.data.source import Piece, Source
+from linsep.data.source import Piece, Source, complete_rows
 from linsep.errors import ReadError
 from linsep.problem import Array
 
@@ -77,7 +77,7 @@ class NpySource(Source):
             if file.position > released + _RELEASE:
                 _release(array)
                 released = file.position
-            yield complete(np.ascontiguousarray(block), y, self.options.missing, file.name, start)
+            yield _complete(np.ascontiguousarray(block), y, self.options.missing, file.name, start)
 
 
 def mapped(file: File) -> Any:
@@ -129,19 +129,18 @@ def _release(array: Array) -> None:
         mapping.madvise(mmap.MADV_DONTNEED)
 
 
-def complete(X: Array, y: Array | None, missing: str, name: str, start: int) -> Piece:
-    """Deal with NaN, the missing value of arrays, and refuse infinity."""
+def _complete(X: Any, y: Array | None, missing: str, name: str, start: int) -> Piece:
+    """Deal with NaN and infinity in rows of a file, of which the first has the number ``start``."""
     if y is not None and y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ReadError(name, f"row {start + int(np.argmax(~np.isfinite(y)))}: the label is not a finite number")
-    if X.dtype.kind != "f" or np.isfinite(X).all():
-        return Piece(X, y)
-    bad = np.argwhere(np.isinf(X) if missing != "error" else ~np.isfinite(X))
-    if len(bad):
-        raise _bad(name, start + bad[0, 0], bad[0, 1], X[tuple(bad[0])])
-    if missing == "zero":
-        return Piece(np.nan_to_num(X, nan=0.0), y)
-    kept = np.asarray(~np.isnan(X).any(axis=1))
-    return Piece(X[kept], None if y is None else y[kept], kept)
+
+    def wrong(row: int, column: int, value: float) -> ReadError:
+        where = f"{name}: row {start + row}, column {column}"
+        if math.isnan(value):
+            return ReadError(where, "a missing value", ("missing", "zero"), ("missing", "drop"))
+        return ReadError(where, "infinity")
+
+    return complete_rows(X, y, missing, wrong)
 
 
 def _check_width(width: int, name: str, options: Options) -> None:
@@ -150,14 +149,6 @@ def _check_width(width: int, name: str, options: Options) -> None:
         raise ReadError(name, "the rows have no columns")
     if options.n_features is None and width > options.max_features:
         raise ReadError(name, f"{width:,} columns are more than the limit", ("max_features", width))
-
-
-def _bad(name: str, row: int, column: int, value: Any) -> ReadError:
-    """Say that a value is NaN or infinite."""
-    where = f"{name}: row {row}, column {column}"
-    if np.isnan(value):
-        return ReadError(where, "a missing value", ("missing", "zero"), ("missing", "drop"))
-    return ReadError(where, "infinity")
 
 
 class NpzSource(Source):
@@ -188,11 +179,10 @@ class NpzSource(Source):
             raise ReadError(file.name, f"has {n} rows, but y has shape {y.shape}")
         row = (X.nbytes if dense else 12 * X.nnz) // max(1, n)
         height = max(1, self.options.block_bytes // max(8, row))
-        finish = complete if dense else complete_sparse
         for start in range(0, n, height):
             rows = slice(start, start + height)
             file.position = (file.size or 0) * min(n, rows.stop) // n
-            yield finish(X[rows], None if y is None else y[rows], self.options.missing, file.name, start)
+            yield _complete(X[rows], None if y is None else y[rows], self.options.missing, file.name, start)
 
 
 @contextmanager
@@ -274,20 +264,3 @@ def _named(y: Array) -> Array:
     if y.dtype.kind == "S":
         y = np.char.decode(y, "utf-8", "replace")
     return y.astype(object) if y.dtype.kind == "U" else y
-
-
-def complete_sparse(X: Any, y: Array | None, missing: str, name: str, start: int) -> Piece:
-    """Deal with NaN and infinity in sparse rows."""
-    y = complete(np.empty((X.shape[0], 0)), y, missing, name, start).y
-    if X.dtype.kind != "f" or np.isfinite(X.data).all():
-        return Piece(X, y)
-    coordinates = X.tocoo()
-    bad = np.flatnonzero(np.isinf(X.data) if missing != "error" else ~np.isfinite(X.data))
-    if len(bad):
-        raise _bad(name, start + coordinates.row[bad[0]], coordinates.col[bad[0]], X.data[bad[0]])
-    if missing == "zero":
-        X.data = np.nan_to_num(X.data, nan=0.0)
-        return Piece(X, y)
-    kept = np.ones(X.shape[0], dtype=bool)
-    kept[coordinates.row[np.isnan(X.data)]] = False
-    return Piece(X[np.flatnonzero(kept)], None if y is None else y[kept], kept)

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from linsep.declared import Parameter
 
 READING = "Reading"  # a panel of the help
-GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
+MISSING = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
+REMEMBERED = ("decimal", "thousands", "encoding", "comment", "skip_rows")  # by a model, for the texts it reads
 _Columns = tuple[str | int, ...]
 
 
@@ -114,7 +115,7 @@ class Options:
         Parameter(
             "Text that marks a missing value in CSV, such as -; may be repeated.", READING, "TEXT", typed=list[str]
         ),
-    ] = GAPS
+    ] = MISSING
     comment: Annotated[
         str | None,
         Parameter("Sign at the beginning of lines of CSV that are no rows, such as '#'.", READING, "SIGN"),

@@ -91,28 +91,11 @@ def side_by_side(items: Iterable[Item], job: Callable[[Item], Result]) -> Iterat
 
     Of the items that have been asked for, at most ``cores() + 1`` are still in use.
     """
-    items = iter(items)
-    first, problem = list(itertools.islice(items, 1)), None
-    try:
-        first += itertools.islice(items, 1)
-    except Exception as error:  # what is wrong in what came before is to be told first
-        problem = error
-    if len(first) < 2:  # not worth a thread
-        for item in first:
-            done: Future[Result] = Future()
-            try:
-                done.set_result(job(item))
-            except Exception as error:
-                done.set_exception(error)
-            yield item, done
-        if problem is not None:
-            raise problem
-        return
     with ThreadPoolExecutor(cores()) as pool:
         waiting: deque[tuple[Item, Future[Result]]] = deque()
         try:
             try:
-                for item in itertools.chain(first, items):
+                for item in items:
                     waiting.append((item, pool.submit(job, item)))
                     if len(waiting) > cores():
                         yield waiting.popleft()

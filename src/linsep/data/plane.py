@@ -1,13 +1,14 @@
-"""A plane as an object of its own: predictions, errors, loss, margin, distances and projections."""
+"""A plane as an object of its own, and random data with a known plane: ``linsep.Plane``, ``linsep.teacher``."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.errors import DataError
+from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Floats
 
 
@@ -141,3 +142,147 @@ def _signs(y: Any, X: Any) -> Array:
     if len(classes) != 2:
         raise DataError("", f"a plane has two sides, but there are {len(classes)} labels")
     return (2 * class_codes(labels, classes) - 1).astype(np.int8)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Random data
+
+
+def teacher(
+    n: int,
+    d: int,
+    *,
+    margin: float = 0.1,
+    radius: float = 1.0,
+    offset: bool | float = False,
+    flip: float = 0.0,
+    kind: str = "ball",
+    plane: Any = None,
+    random_state: Any = 0,
+) -> tuple[Floats, Array, Plane]:
+    """Draw random points in a ball, labeled by a plane with a margin, or make points that attain the mistake bound.
+
+    Parameters
+    ----------
+    n, d : int
+        Number of points (at least 2, so that both labels occur) and of features.
+    margin : float, default=0.1
+        Every point is at least this far from the plane; ``kind="basis"`` has a margin of its own.
+    radius : float, default=1.0
+        No point is farther than this from the origin.
+    offset : bool or float, default=False
+        False: the plane goes through the origin. True: its offset ``b`` is drawn from the middle half of the range
+        that the radius allows. A number: ``b`` itself.
+    flip : float, default=0.0
+        Share of the labels to flip.
+    kind : {"ball", "basis"}, default="ball"
+        "ball": uniform in the ball. "basis": the unit vectors times ``radius``, again and again, with labels +1 and -1
+        in turns. Their largest margin through the origin is ``radius / √d``, so the mistake bound is d, and a
+        perceptron without offset makes exactly d mistakes in any order.
+    plane : Plane or (w, b), default=None
+        The plane that labels the points; by default one is drawn.
+    random_state : int, numpy Generator or None, default=0
+        Seed of the draw.
+
+    Returns
+    -------
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n,)
+        Labels -1 and +1.
+    plane : Plane
+        The plane ``(w, b)`` that gave the labels: one with ``‖w‖ = 1``, or ``plane`` itself.
+
+    Examples
+    --------
+    >>> from linsep import teacher
+    >>> X, y, plane = teacher(200, 5, margin=0.2, random_state=1)
+    >>> bool((y * (X @ plane.w + plane.b) >= 0.2).all())
+    True
+    """
+    if n < 2 or d < 1:
+        raise ParameterError(*(("n", n, "at least 2") if n < 2 else ("d", d, "at least 1")))
+    if not 0 <= flip <= 1:
+        raise ParameterError("flip", flip, "between 0 and 1")
+    if not (math.isfinite(radius) and radius > 0):
+        raise ParameterError("radius", radius, "positive")
+    if kind not in ("ball", "basis"):
+        raise ParameterError("kind", kind, "'ball' or 'basis'")
+    rng = np.random.default_rng(random_state)
+    if kind == "basis":
+        if margin != 0.1 or offset or plane is not None:
+            raise DataError("", "{0} has a plane and a margin of its own: leave out the others", ("kind", "basis"))
+        w = np.where(np.arange(d) % 2 == 0, 1.0, -1.0) / math.sqrt(d)
+        rows = np.arange(n) % d
+        return radius * np.eye(d)[rows], _flipped(np.where(w[rows] > 0, 1, -1), flip, rng), Plane(w, 0.0)
+    if not margin >= 0:
+        raise ParameterError("margin", margin, "0 or more")
+    if plane is None:
+        w = rng.standard_normal(d)
+        w /= np.linalg.norm(w)
+        b = float(rng.uniform(-0.5, 0.5)) * (radius - margin) if offset is True else float(offset)
+        plane = Plane(w, b)
+    else:
+        plane = Plane(np.asarray(plane[0], dtype=np.float64), float(plane[1]))
+        if plane.w.shape != (d,) or not plane.norm > 0:
+            raise ParameterError("plane", plane, f"a plane with {d} weights that are not all 0")
+        if offset:
+            raise DataError("", "{0} has an offset of its own: leave out {1}", ("plane",), ("offset",))
+        w, b = plane.w / plane.norm, plane.b / plane.norm
+    if abs(b) + margin >= radius:
+        what = f"no point can lie outside the margin: |offset| + margin = {abs(b) + margin:g}, radius = {radius:g}"
+        raise DataError("", what)
+
+    x = rng.standard_normal((n, d))
+    x *= (radius * rng.random(n) ** (1 / d) / np.linalg.norm(x, axis=1))[:, None]  # uniform in the ball
+    t = x @ w
+    x -= t[:, None] * w
+    y = np.where(t + b > 0, 1, -1)
+    if abs(y.sum()) == n:  # all on one side: carry the first point to the middle of the other
+        y[0] = -y[0]
+        t[0] = y[0] * (radius + y[0] * b) / 2 - b
+    # Squeeze each side from [plane, far end] into [plane + margin, far end], and the slice across to fit the ball.
+    slack = 1e-12 * radius
+    far = radius - slack + y * b  # distance from the plane to the far end of this side
+    away = margin + slack + np.minimum(1.0, y * (t + b) / far) * (far - margin - slack)
+    moved = y * away - b
+    across = np.sqrt(np.maximum(0.0, (radius - slack) ** 2 - moved**2))
+    before = np.sqrt(np.maximum(np.sum(x * x, axis=1), radius**2 - t**2))
+    X = x * np.minimum(1.0, across / np.where(before > 0, before, 1.0))[:, None] + moved[:, None] * w
+    return X, _flipped(y, flip, rng), plane
+
+
+def _flipped(y: Array, flip: float, rng: np.random.Generator) -> Array:
+    """Flip a share of the labels."""
+    turned = rng.permutation(len(y))[: round(flip * len(y))]
+    y[turned] = -y[turned]
+    return y
+
+
+def lessons(
+    n: int,
+    d: int,
+    *,
+    offset: bool | float = False,
+    random_state: int = 0,
+    block: int = 1 << 20,
+    **others: Any,
+) -> Iterator[tuple[Floats, Array, Plane]]:
+    """Yield what ``teacher`` draws, some rows at a time, so that there may be more of them than memory holds.
+
+    About ``block`` numbers are drawn at a time, and what is drawn depends on it; up to this size in all the rows are
+    those of ``teacher``. The hidden plane is the same for all.
+    """
+    rows = max(2, block // d) if d > 0 else n
+    starts = list(range(0, n - 1, rows)) or [0]  # a single row would be no lesson: it goes with those before it
+    hidden: Plane | None = None
+    for k, (start, stop) in enumerate(zip(starts, [*starts[1:], n], strict=True)):
+        seed = random_state if k == 0 else [random_state, k]
+        X, y, plane = teacher(stop - start, d, offset=offset, random_state=seed, **others)
+        if hidden is None:
+            hidden, offset = plane, plane.b
+        else:  # a reflection carries this plane to the hidden one; norms and distances stay (Householder 1958)
+            v = plane.w - hidden.w
+            square = float(v @ v)
+            if square > 0:
+                X -= np.outer(X @ v, v * (2 / square))
+        yield X, y, hidden

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 from linsep.data.cache import check_cache
 from linsep.data.files import File, files
 from linsep.data.matrices import is_frame, is_records, native
-from linsep.data.options import GAPS, Options
+from linsep.data.options import MISSING, REMEMBERED, Options
 from linsep.data.schema import Layout
-from linsep.data.sniffing import check_encoding, is_json_lines, refuse_other_formats
+from linsep.data.sniffing import is_encoding, is_json_lines, refuse_other_formats
 from linsep.data.source import Source
 from linsep.errors import ParameterError, ReadError
 
@@ -64,7 +64,7 @@ def read(
     ignore: str | int | Iterable[str | int] = (),
     keep_index: bool = False,
     missing: Literal["error", "zero", "drop", "indicator"] = "error",
-    gaps: Iterable[str] = GAPS,
+    gaps: Iterable[str] = MISSING,
     decimal: Literal[".", ","] | None = None,
     thousands: str | None = None,
     dates: bool | str = True,
@@ -170,8 +170,8 @@ def read(
     ...     print(X.toarray().tolist(), y.tolist(), first_row)
     [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]] [1, -1] 0
     """
-    _check(missing, hash_bits, block_bytes, decimal, encoding, comment, skip_rows)
-    check_cache(cache)
+    asked = {name: value for name, value in locals().items() if name not in ("path", "format", "spool")}
+    _check(asked)
     if isinstance(path, str | os.PathLike) and os.path.isfile(os.path.join(path, LOG)):
         path, format = os.path.join(path, LOG), "log"  # noqa: A001
     path = native(path)
@@ -182,15 +182,9 @@ def read(
         form = _format(found[0]) if format is None else str(format)
     if form not in _FORMATS:
         raise ParameterError("format", form, f"one of {', '.join(map(repr, _FORMATS))}")
-    options = Options(
-        format=form, target=target, positive=positive, delimiter=delimiter, header=header, zero_based=zero_based,
-        hash_bits=hash_bits, text=_several(text), categorical=_several(categorical), ignore=_several(ignore),
-        missing=missing, n_features=n_features, block_bytes=block_bytes, labels=labels, layout=layout,
-        new_levels=new_levels, numeric=_several(numeric), keep_index=keep_index, encoding=encoding, decimal=decimal,
-        thousands=thousands, dates=dates, gaps=tuple(gaps), max_features=max_features, comment=comment,
-        skip_rows=skip_rows,
-        cache=cache,
-    )  # fmt: skip
+    for name in ("text", "categorical", "numeric", "ignore"):
+        asked[name] = (asked[name],) if isinstance(asked[name], str | int) else tuple(asked[name])
+    options = Options(form, **asked | {"gaps": tuple(gaps)})
     if missing == "indicator" and not _FORMATS[form].is_table:
         what = f"missing values of {form} files have no column of their own: use {{0}} or {{1}}"
         raise ReadError(found[0].name, what, ("missing", "zero"), ("missing", "drop"))
@@ -212,9 +206,7 @@ def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, 
     Without labels each row is to get one: a row in which a number is missing is skipped, but for those that training
     would have taken.
     """
-    known = {
-        name: state[name] for name in ("decimal", "thousands", "encoding", "comment", "skip_rows") if name in state
-    }
+    known = {name: state[name] for name in REMEMBERED if name in state}
     if "gaps" in state:
         known["gaps"] = tuple(map(str, state["gaps"]))
     missing = str(state.get("missing", "error"))
@@ -226,34 +218,23 @@ def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, 
     return known | {"labels": labels}
 
 
-def _check(
-    missing: str,
-    hash_bits: int | None,
-    block_bytes: int,
-    decimal: str | None,
-    encoding: str | None,
-    comment: str | None,
-    skip_rows: int | None,
-) -> None:
+def _check(asked: Mapping[str, Any]) -> None:
     """Refuse options that no file can be read with."""
-    if missing not in ("error", "zero", "drop", "indicator", "skip"):  # the last one is of `options_like`
-        raise ParameterError("missing", missing, "'error', 'zero', 'drop' or 'indicator'")
-    if hash_bits is not None and not 1 <= hash_bits <= 30:
-        raise ParameterError("hash_bits", hash_bits, "between 1 and 30")
-    if block_bytes < 1:
-        raise ParameterError("block_bytes", block_bytes, "positive")
-    if decimal not in (None, ".", ","):
-        raise ParameterError("decimal", decimal, "'.' or ','")
-    check_encoding(encoding)
-    if comment is not None and (len(comment) != 1 or comment in '"\r\n' or not comment.isascii()):
-        raise ParameterError("comment", comment, "one character")
-    if skip_rows is not None and skip_rows < 0:
-        raise ParameterError("skip_rows", skip_rows, "a whole number that is not negative")
-
-
-def _several(columns: str | int | Iterable[str | int]) -> tuple[str | int, ...]:
-    """Return one column or several as a tuple."""
-    return (columns,) if isinstance(columns, str | int) else tuple(columns)
+    how = ("error", "zero", "drop", "indicator", "skip")  # the last one is of `options_like`
+    bits, comment, skip = asked["hash_bits"], asked["comment"], asked["skip_rows"]
+    is_sign = comment is None or (len(comment) == 1 and comment not in '"\r\n' and comment.isascii())
+    for name, fits, must_be in (
+        ("missing", asked["missing"] in how, "'error', 'zero', 'drop' or 'indicator'"),
+        ("hash_bits", bits is None or 1 <= bits <= 30, "between 1 and 30"),
+        ("block_bytes", asked["block_bytes"] >= 1, "positive"),
+        ("decimal", asked["decimal"] in (None, ".", ","), "'.' or ','"),
+        ("encoding", is_encoding(asked["encoding"]), "a known one, such as 'latin-1' or 'utf-16'"),
+        ("comment", is_sign, "one character"),
+        ("skip_rows", skip is None or skip >= 0, "a whole number that is not negative"),
+    ):
+        if not fits:
+            raise ParameterError(name, asked[name], must_be)
+    check_cache(asked["cache"])
 
 
 def _format(file: File) -> str:

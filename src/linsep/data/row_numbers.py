@@ -1,11 +1,11 @@
-"""Rows keep the numbers that they have in their source, also where rows between them were dropped."""
+"""Where the rows of a source are: their numbers, also where rows between them were dropped, and their lines."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,18 +15,16 @@ _NONE = np.empty(0, dtype=np.int64)
 _SHOWN = 5  # columns that a note names
 
 
+class Location(NamedTuple):
+    """Where a row of a text begins."""
+
+    file: str
+    line: int
+
+
 @dataclass(frozen=True, eq=False)
 class Dropped:
-    """The rows of a source that were dropped; all rows count from 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from linsep.data.row_numbers import Dropped
-    >>> dropped = Dropped(np.array([1, 4]), 7)  # rows 0, 2, 3, 5, 6 are left
-    >>> dropped.in_source([0, 1, 2, 3, 4]).tolist(), dropped.among_kept([5, 6]).tolist()
-    ([0, 2, 3, 5, 6], [3, 4])
-    """
+    """The rows of a source that were dropped; all rows count from 0."""
 
     numbers: Array = field(default_factory=lambda: _NONE)  # of the rows that were dropped, in the source, in order
     rows: int = 0  # of the source in all

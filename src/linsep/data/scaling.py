@@ -120,33 +120,15 @@ def largest_norm(source: Iterable[Any]) -> float:
 class Scaler:
     """Scaling of features, and its undoing in what was learned: ``x -> (x - shift) / scale``.
 
-    Sums run in the order of the rows, so that they have the same bits however the rows come in blocks.
-
-    Parameters
-    ----------
-    kind : {"none", "unit", "standard"}
-        ``unit`` divides everything by the radius R, the largest norm of a row. ``standard`` gives each feature mean 0
-        and deviation 1; features of sparse rows keep their mean, since taking it off would make them dense, but for
-        the columns of numbers beside words. A feature that never changes is not scaled, nor is a word of a text.
-    shift, scale : ndarray of shape (d,)
-        ``scale`` has shape (1,) for ``unit``; features beyond the end of ``shift`` are not shifted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from linsep.data.scaling import Scaler
-    >>> X = np.array([[1.0, 10.0], [3.0, 10.0]])
-    >>> scaler = Scaler.fit([(X, None, 0)], "standard")
-    >>> scaler.apply(X).tolist()
-    [[-1.0, 0.0], [1.0, 0.0]]
-    >>> w, b = scaler.undo(np.array([2.0, 0.0]), 1.0)  # the same plane, for rows as they were
-    >>> w.tolist(), b
-    ([2.0, 0.0], -3.0)
+    ``unit`` divides everything by the radius R, the largest norm of a row. ``standard`` gives each feature mean 0 and
+    deviation 1; features of sparse rows keep their mean, since taking it off would make them dense, but for the columns
+    of numbers beside words. A feature that never changes is not scaled, nor is a word of a text. Sums run in the order
+    of the rows, so that they have the same bits however the rows come in blocks.
     """
 
-    kind: str
-    shift: Floats
-    scale: Floats
+    kind: str  # none, unit or standard
+    shift: Floats  # (d,) features beyond its end are not shifted
+    scale: Floats  # (d,), for ``unit`` (1,)
 
     @classmethod
     def fit(cls, source: Iterable[Any], kind: str = "standard", *, numbers: int = 0, center: bool = True) -> Scaler:

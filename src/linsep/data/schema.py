@@ -16,9 +16,9 @@ from linsep.errors import DataError
 # between thousands, or the unit and that sign. A "word" has its own feature, and so has every word of a "text"; a
 # "category" and a "hashed text" are hashed.
 NUMBER, BOOLEAN, PERCENT, GROUPED, UNIT, DATE = "number", "boolean", "percent", "grouped", "unit", "date"
-WORD, CATEGORY, TEXT, HASHED = "word", "category", "text", "hashed text"
+WORD, HASHED_WORD, TEXT, HASHED_TEXT = "word", "category", "text", "hashed text"
 _NUMERIC = frozenset((NUMBER, BOOLEAN, PERCENT, GROUPED, UNIT, DATE))
-_KINDS = _NUMERIC | {WORD, CATEGORY, TEXT, HASHED}
+_KINDS = _NUMERIC | {WORD, HASHED_WORD, TEXT, HASHED_TEXT}
 
 
 class CellError(ValueError):
@@ -87,35 +87,13 @@ class Layout:
 
     Numbers come first and keep their order; whatever is hashed shares ``2 ** hash_bits`` features after them; then
     come the words, a feature for each, in the order in which they first appeared.
-
-    Parameters
-    ----------
-    columns : tuple of (name, kind)
-        ``kind`` is ``"number"`` or one of its spellings (``"boolean"``, ``"percent"``, ``"grouped:,"``, ``"unit:kg"``,
-        ``"date:%d.%m.%Y"``), ``"word"``, ``"text"``, or, hashed, ``"category"`` or ``"hashed text"``.
-    hash_bits : int
-        How many features there are for what is hashed, as a power of two.
-    named : bool
-        Whether the names are the user's own; otherwise they are numbers, from 0.
-    target : str or None
-        The name of the column with the labels.
-    levels : tuple of (column, word)
-        The words that have features, by the number of their column in ``columns``; None is a gap.
-
-    Examples
-    --------
-    >>> from linsep.data.schema import Layout
-    >>> Layout((("age", "number"), ("town", "word")), levels=((1, "Ulm"), (1, None))).names
-    ['age', 'town=Ulm', 'town=missing']
-    >>> Layout((("age", "number"), ("town", "category")), hash_bits=4).width
-    17
     """
 
-    columns: tuple[tuple[str, str], ...]
-    hash_bits: int = 18
-    named: bool = True
-    target: str | None = None
-    levels: tuple[tuple[int, str | None], ...] = ()
+    columns: tuple[tuple[str, str], ...]  # names and kinds, such as "number", "grouped:,", "unit:kg", "word"
+    hash_bits: int = 18  # how many features there are for what is hashed, as a power of two
+    named: bool = True  # whether the names are the user's own; otherwise they are numbers, from 0
+    target: str | None = None  # the name of the column with the labels
+    categories: tuple[tuple[int, str | None], ...] = ()  # words that have features, by column; None is a missing cell
 
     @property
     def numbers(self) -> list[str]:
@@ -130,26 +108,26 @@ class Layout:
     @property
     def hashed(self) -> bool:
         """Whether some column is hashed."""
-        return any(kind in (CATEGORY, HASHED) for _, kind in self.columns)
+        return any(kind in (HASHED_WORD, HASHED_TEXT) for _, kind in self.columns)
 
     @property
-    def first_level(self) -> int:
+    def first_category(self) -> int:
         """The number of the first feature that stands for a word."""
         return len(self.numbers) + (1 << self.hash_bits if self.hashed else 0)
 
     @property
     def width(self) -> int:
         """How many features a row has."""
-        return self.first_level + len(self.levels)
+        return self.first_category + len(self.categories)
 
     @property
     def names(self) -> list[str]:
         """Names of the features, those of hashed columns left out."""
-        return [*self.numbers, *(self.level_name(level) for level in self.levels)]
+        return [*self.numbers, *(self.category_name(category) for category in self.categories)]
 
-    def level_name(self, level: tuple[int, str | None]) -> str:
+    def category_name(self, category: tuple[int, str | None]) -> str:
         """Return the name of a feature that stands for a word."""
-        column, word = level
+        column, word = category
         return f"{self.columns[column][0]}={'missing' if word is None else word}"
 
     def state(self) -> dict[str, Any]:
@@ -161,9 +139,9 @@ class Layout:
             "hash_bits": self.hash_bits,
             "named": self.named,
             "target": self.target,
-            # a gap has the complement of its column's number
-            "level_columns": np.array([~j if word is None else j for j, word in self.levels], dtype=np.int32),
-            "level_words": object_array([word or "" for _, word in self.levels]),
+            # a missing cell has the complement of its column's number
+            "level_columns": np.array([~j if word is None else j for j, word in self.categories], dtype=np.int32),
+            "level_words": object_array([word or "" for _, word in self.categories]),
         }
 
     @classmethod
@@ -183,7 +161,7 @@ class Layout:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError("", f"the model's record of its columns is damaged ({error!r})") from None
-        in_range = all(0 <= j < len(names) for j, _ in layout.levels)
+        in_range = all(0 <= j < len(names) for j, _ in layout.categories)
         if not (in_range and 1 <= layout.hash_bits <= 30 and {k.partition(":")[0] for k in kinds} <= _KINDS):
             raise DataError("", "the model's record of its columns is damaged")
         return layout

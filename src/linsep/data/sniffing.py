@@ -8,7 +8,8 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -64,9 +65,9 @@ def form_of(file: File, delimiter: str | None, header: bool | None, number_forma
         )
     point = number_format.point
     if number_format.decimal is None and ("," in text if delimiter != "," else '"' in text):
-        point = decimal_sign(columns_of(rows[1:], range(len(first)), number_format.gaps), delimiter)
-    counted = header is None and counts_columns(rows, number_format.gaps, point)
-    named = header if header is not None else counted or is_header(rows, number_format.gaps, point)
+        point = decimal_sign(columns_of(rows[1:], range(len(first)), number_format.missing), delimiter)
+    counted = header is None and counts_columns(rows, number_format.missing, point)
+    named = header if header is not None else counted or is_header(rows, number_format.missing, point)
     names = [cell.strip() for cell in first] if named else [str(j) for j in range(len(first))]
     repeated = [column for column, count in Counter(names).items() if count > 1]
     if repeated:
@@ -74,14 +75,12 @@ def form_of(file: File, delimiter: str | None, header: bool | None, number_forma
     return Form(delimiter, number_format._replace(decimal=point), named, names, rows[named:], counted)
 
 
-def check_encoding(encoding: str | None) -> None:
-    """Refuse an encoding that nobody knows."""
-    if encoding is not None:
-        try:
-            "".encode(encoding)  # not every codec is one of texts
-            codecs.getincrementaldecoder(encoding)
-        except (LookupError, UnicodeError):
-            raise ParameterError("encoding", encoding, "a known one, such as 'latin-1' or 'utf-16'") from None
+def is_encoding(encoding: str | None) -> bool:
+    """Say whether an encoding is known, or none is named."""
+    with suppress(LookupError, UnicodeError):
+        "".encode(encoding or "utf-8")  # not every codec is one of texts
+        return codecs.getincrementaldecoder(encoding or "utf-8") is not None
+    return False
 
 
 def encoding_name(encoding: str) -> str:
@@ -106,9 +105,9 @@ def preamble(file: File) -> int:
     return count
 
 
-def columns_of(rows: list[Line], places: Iterable[int], gaps: Sequence[str]) -> list[list[str]]:
-    """Return the cells of some columns, gaps left out."""
-    left_out = frozenset(gaps)
+def columns_of(rows: list[Line], places: Iterable[int], missing: Sequence[str]) -> list[list[str]]:
+    """Return the cells of some columns, those that mark a missing value left out."""
+    left_out = frozenset(missing)
     return [
         [row.cells[j] for row in rows if j < len(row.cells) and row.cells[j].strip() not in left_out] for j in places
     ]
@@ -256,7 +255,7 @@ def _decimal_commas(lines: list[str], delimiter: str) -> bool:
     return bool(with_comma) and all(fits(NUMBER, cell, ",") for cell in with_comma)
 
 
-def is_header(rows: Sequence[Line], gaps: Sequence[str], point: str) -> bool:
+def is_header(rows: Sequence[Line], missing: Sequence[str], point: str) -> bool:
     """Say whether the first row names the columns.
 
     It does if none of its cells is a number, and either they all differ or some column has numbers below.
@@ -267,12 +266,12 @@ def is_header(rows: Sequence[Line], gaps: Sequence[str], point: str) -> bool:
     if len(set(first)) == len(first):
         return True
     return any(
-        all(fits(NUMBER, cells[j], point) or cells[j] in gaps for cells in rest if j < len(cells)) and bool(rest)
+        all(fits(NUMBER, cells[j], point) or cells[j] in missing for cells in rest if j < len(cells)) and bool(rest)
         for j in range(len(first))
     )
 
 
-def counts_columns(rows: list[Line], gaps: Sequence[str], point: str) -> bool:
+def counts_columns(rows: list[Line], missing: Sequence[str], point: str) -> bool:
     """Say whether the first row numbers the columns 0, 1, 2, ..., perhaps with words among them, as pandas does.
 
     Its words occur nowhere below in their columns. A row of numbers alone may be data: below, the last column repeats
@@ -282,12 +281,12 @@ def counts_columns(rows: list[Line], gaps: Sequence[str], point: str) -> bool:
     numbers = [cell for cell in first if fits(NUMBER, cell, point)]
     if not numbers or numbers != [str(j) for j in range(len(numbers))] or len(set(first)) < len(first) or not rest:
         return False
-    below = columns_of(rows[1:], range(len(first)), gaps)
+    below = columns_of(rows[1:], range(len(first)), missing)
     below = [[cell.strip() for cell in column] for column in below]
     if len(numbers) == len(first):
         distinct = set(below[-1])
         return len(first) > 2 and first[-1] not in distinct and len(distinct) < len(below[-1])
-    words = [j for j, cell in enumerate(first) if cell not in numbers and cell not in gaps]
+    words = [j for j, cell in enumerate(first) if cell not in numbers and cell not in missing]
     indexed = first[0] == "" and len(numbers) == len(first) - 1 and len(below[0]) == len(rest)
     return indexed or (bool(words) and all(first[j] not in set(below[j]) for j in words))
 
@@ -372,7 +371,7 @@ def is_text(cells: Sequence[str]) -> bool:
 Reason = tuple[str, tuple[str, Any]]  # why a column is left out, and the setting that keeps it
 
 
-def left_out(columns: Sequence[tuple[str, bool, Sequence[Any]]], index: set[str]) -> dict[str, Reason]:
+def left_out(columns: Sequence[tuple[str, bool, Sequence[Any]]], index: Collection[str]) -> dict[str, Reason]:
     """Return which columns only name the rows, by name.
 
     ``columns`` are names, whether they hold numbers, and the cells of the first rows; ``index`` are known indexes.

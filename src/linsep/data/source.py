@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import fields, replace
 from typing import Any, NamedTuple, Self
@@ -16,11 +16,11 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.arrays import is_sparse, stack
 from linsep.data.cache import NoRoomError, RowStore, check_cache, folder_of
-from linsep.data.files import File, Location
+from linsep.data.files import File
 from linsep.data.labels import join_labels, label, measured, object_array
-from linsep.data.options import GAPS
+from linsep.data.options import MISSING, REMEMBERED
 from linsep.data.options import Options as Options
-from linsep.data.row_numbers import Dropped
+from linsep.data.row_numbers import Dropped, Location
 from linsep.data.schema import TEXT, Column, Layout, listed
 from linsep.errors import DataNote, ReadError
 from linsep.problem import Array
@@ -39,6 +39,30 @@ class Piece(NamedTuple):
 def left_out(rows: int, kept: Array | None) -> Dropped:
     """Return what is missing of a piece with this number of rows."""
     return Dropped(rows=rows) if kept is None else Dropped(np.flatnonzero(~kept), len(kept))
+
+
+def complete_rows(X: Any, y: Array | None, missing: str, wrong: Callable[[int, int, float], Exception]) -> Piece:
+    """Deal with NaN, the missing value of arrays, and refuse infinity; ``wrong`` returns the error of a cell."""
+    values = X.data if is_sparse(X) else X
+    if values.dtype.kind != "f" or np.isfinite(values).all():
+        return Piece(X, y)
+    refused = np.isinf(values) if missing != "error" else ~np.isfinite(values)
+    absent = np.flatnonzero(refused if refused.any() else np.isnan(values))
+    if is_sparse(X):
+        rows, columns = np.searchsorted(X.indptr, absent, "right") - 1, X.indices[absent]
+    else:
+        rows, columns = np.divmod(absent, X.shape[1])
+    if refused.any():
+        raise wrong(int(rows[0]), int(columns[0]), float(values.flat[absent[0]]))
+    if missing == "zero":
+        values = np.nan_to_num(values, nan=0.0)
+        if not is_sparse(X):
+            return Piece(values, y)
+        X.data = values
+        return Piece(X, y)
+    kept = np.ones(X.shape[0], dtype=bool)
+    kept[rows] = False
+    return Piece(X[np.flatnonzero(kept)], None if y is None else y[kept], kept)
 
 
 class Block(NamedTuple):
@@ -276,11 +300,31 @@ class Source(ABC):
         what = f"{self.options.format} files have no columns beside labels and features: there is no {columns[0]!r}"
         raise ReadError(self.files[0].name, what)
 
-    def locate(self, rows: Sequence[int]) -> list[Location] | None:  # noqa: ARG002, only text has lines
+    def locate(self, rows: Sequence[int]) -> list[Location] | None:
         """Return the file and the line of rows of the source, numbered from 0; None where there are no lines.
 
-        The files are read for it.
+        The files are read for it, unless they are at URLs, or streams that can be read only once.
         """
+        if any(file.is_far or file.is_spent for file in self.files):
+            return None
+        wanted = sorted(set(rows), reverse=True)
+        places: dict[int, Location] = {}
+        first = 0
+        for file in self.files:
+            texts = self.row_lines(file)
+            if texts is None:
+                return None
+            for lines in texts if wanted else ():
+                while wanted and wanted[-1] < first + len(lines):
+                    row = wanted.pop()
+                    places[row] = Location(file.name, lines[row - first])
+                first += len(lines)
+                if not wanted:
+                    break
+        return [places[row] for row in rows]
+
+    def row_lines(self, file: File) -> Iterator[list[int]] | None:  # noqa: ARG002
+        """Return the lines in which rows begin, a piece of the file at a time; None where there are no lines."""
         return None
 
     @property
@@ -299,15 +343,15 @@ class Source(ABC):
         if self.layout is None:
             return np.empty(0, np.intp)
         texts = [kind == TEXT for _, kind in self.layout.columns]
-        first = self.layout.first_level
-        return np.array([j for j, (column, _) in enumerate(self.levels, first) if texts[column]], dtype=np.intp)
+        first = self.layout.first_category
+        return np.array([j for j, (column, _) in enumerate(self.categories, first) if texts[column]], dtype=np.intp)
 
     @property
-    def levels(self) -> list[tuple[int, str | None]]:
+    def categories(self) -> list[tuple[int, str | None]]:
         """The words that have features so far, by the number of their column; only tables have any."""
         return []
 
-    def take_levels(self, found: list[list[tuple[int, str | None]]]) -> None:  # noqa: B027
+    def take_categories(self, found: list[list[tuple[int, str | None]]]) -> None:  # noqa: B027
         """Know the words that the parts, which were read elsewhere, have found, in the order of the parts."""
 
     def take_width(self, n_features: int) -> None:  # noqa: B027, most know it
@@ -372,10 +416,8 @@ class Source(ABC):
         layout = self.layout
         if layout is not None:
             memory |= layout.state()
-        for name in ("decimal", "thousands", "encoding", "comment", "skip_rows"):
-            if getattr(options, name) is not None:
-                memory[name] = getattr(options, name)
-        if options.gaps != GAPS:
+        memory |= {name: value for name in REMEMBERED if (value := getattr(options, name)) is not None}
+        if options.gaps != MISSING:
             memory["gaps"] = object_array(list(options.gaps))
         return memory
 

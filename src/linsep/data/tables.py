@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,17 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from linsep.data import cells
-from linsep.data.arrays import counted, sorted_csr
-from linsep.data.arrow_arrays import numbers, numpy_view, zero
+from linsep.data.arrays import counted, numbers, numpy_view, sorted_csr, zero
 from linsep.data.files import File
-from linsep.data.one_hot import Bag, Coded, Levels, assemble
 from linsep.data.options import Options
+from linsep.data.row_numbers import both
 from linsep.data.schema import (
     BOOLEAN,
-    CATEGORY,
     DATE,
     GROUPED,
-    HASHED,
+    HASHED_TEXT,
+    HASHED_WORD,
     NUMBER,
     PERCENT,
     TEXT,
@@ -54,6 +53,7 @@ from linsep.data.sniffing import (
     words_of,
 )
 from linsep.data.source import Piece, Source
+from linsep.data.words import Bag, Categories, Coded, assemble, hashed_rows
 from linsep.errors import ReadError
 from linsep.problem import Array, Floats
 
@@ -75,60 +75,45 @@ class PieceParts(NamedTuple):
     """Rows of a piece of a table, before words have features."""
 
     numbers: Array  # (n, p)
-    coded: list[Coded]  # words, and gaps among the numbers
-    bags: list[Bag]  # texts
-    hashed: Any  # CSR rows of what is hashed, or None
-    kept: Array | None  # (rows of the table,) which ones are left, None for all of them
-    gaps: dict[str, int]  # cells without a value, by column
+    coded: Sequence[Coded] = ()  # words, and missing cells among the numbers
+    bags: Sequence[Bag] = ()  # texts
+    hashed: Any = None  # CSR rows of what is hashed
+    kept: Array | None = None  # (rows of the table,) which ones are left, None for all of them
+    missing: Mapping[str, int] = {}  # cells without a value, by column
 
 
 def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> PieceParts:
     """Return the rows of a piece of a table, as far as they do not depend on the pieces before.
 
-    Parameters
-    ----------
-    table : pyarrow.Table or pyarrow.RecordBatch
-        At least the columns of the layout; others are not looked at.
-    layout : Layout
-        What becomes of them.
-    missing : {"error", "zero", "drop", "indicator", "skip"}
-        What becomes of a cell without a value in a column of numbers; ``"drop"`` means columns of words, too.
-    point : str
-        The sign before fractions in numbers that are strings.
+    ``missing`` is what becomes of a cell without a value in a column of numbers; ``"drop"`` means columns of words,
+    too. ``point`` is the sign before fractions in numbers that are strings.
     """
-    gaps: dict[str, Array] = {}
-    X = _numbers(table, layout, point, gaps)
-    kept = None
+    absent: dict[str, Array] = {}  # which cells are missing, by column
+    X = _numbers(table, layout, point, absent)
     coded: list[Coded] = []
     bags: list[Bag] = []
     if missing == "drop":
-        gaps |= _empty_words(table, layout)
-    for name, absent in gaps.items():
-        if missing == "error":
-            settings = (("missing", "zero"), ("missing", "drop"), ("missing", "indicator"))
-            raise CellError(int(np.argmax(absent)), name, "a missing value", *settings)
-        if missing in ("drop", "skip"):
-            kept = ~absent if kept is None else kept & ~absent
-    counts = {name: int(absent.sum()) for name, absent in gaps.items()}
-    if kept is not None:
+        absent |= _empty_words(table, layout)
+    if absent and missing == "error":
+        name, mask = next(iter(absent.items()))
+        settings = (("missing", "zero"), ("missing", "drop"), ("missing", "indicator"))
+        raise CellError(int(np.argmax(mask)), name, "a missing value", *settings)
+    counts = {name: int(mask.sum()) for name, mask in absent.items()}
+    kept = None
+    if absent and missing in ("drop", "skip"):
+        kept = ~np.logical_or.reduce(list(absent.values()))
         X, table = X[kept], table.filter(numbers(kept))
     for place, (name, kind) in enumerate(layout.columns):
         if kind == WORD:
-            coded.append(code(_whole(table.column(name)), place))
-            if None in coded[-1].words:
-                counts[name] = int(
-                    np.isin(coded[-1].places, [j for j, w in enumerate(coded[-1].words) if w is None]).sum()
-                )
+            words = code(_whole(table.column(name)), place)
+            coded.append(words)
+            if None in words.words:
+                counts[name] = int(np.isin(words.places, [j for j, w in enumerate(words.words) if w is None]).sum())
         elif kind == TEXT:
             bags.append(bag(table.column(name).cast(pa.large_string()).to_pylist(), place))
-        elif missing == "indicator" and name in gaps:
-            coded.append(Coded(place, [None], np.where(gaps[name], 0, -1)))
-    hashed = None
-    if layout.hashed:
-        from linsep.data.hashing import hashed_rows
-
-        hashed = hashed_rows(table, layout)
-    return PieceParts(X, coded, bags, hashed, kept, counts)
+        elif missing == "indicator" and name in absent:
+            coded.append(Coded(place, [None], np.where(absent[name], 0, -1)))
+    return PieceParts(X, coded, bags, hashed_rows(table, layout) if layout.hashed else None, kept, counts)
 
 
 def _empty_words(table: Any, layout: Layout) -> dict[str, Array]:
@@ -159,14 +144,14 @@ def bag(texts: list[str | None], place: int) -> Bag:
     return Bag(place, list(index), np.array(places, dtype=np.int64), rows)
 
 
-def finished(found: PieceParts, layout: Layout, levels: Levels, missing: str) -> Any:
+def finished(found: PieceParts, layout: Layout, categories: Categories, missing: str) -> Any:
     """Return the rows with a feature for every word: an array, or a CSR array where there are words."""
     if not (found.coded or layout.words or layout.hashed or missing == "indicator"):
         return found.numbers
     n = len(found.numbers)
-    features, texts = levels.numbered(found.coded, found.bags)
+    features, texts = categories.numbered(found.coded, found.bags)
     features = features if found.coded else np.empty((n, 0), dtype=np.int64)
-    X = sorted_csr(assemble(found.numbers, features), (n, levels.first + len(levels)))
+    X = sorted_csr(assemble(found.numbers, features), (n, categories.first + len(categories)))
     for each, numbered in zip(found.bags, texts, strict=True):
         known = numbered >= 0
         X = X + counted(each.rows[known], numbered[known], X.shape)
@@ -177,7 +162,7 @@ def finished(found: PieceParts, layout: Layout, levels: Levels, missing: str) ->
 
 
 def code(column: Any, place: int) -> Coded:
-    """Return the words of a column, and the place of each cell's word; nothing and an empty cell are gaps."""
+    """Return the words of a column, None for nothing and for an empty cell, and the place of each cell's word."""
     if not pa.types.is_dictionary(column.type):
         column = column.cast(pa.large_string()).dictionary_encode()
     words: list[str | None] = [word or None for word in column.dictionary.cast(pa.large_string()).to_pylist()]
@@ -188,25 +173,26 @@ def code(column: Any, place: int) -> Coded:
     return Coded(place, words, numpy_view(indices))
 
 
-def _numbers(table: Any, layout: Layout, point: str, gaps: dict[str, Array]) -> Array:
-    """Return the columns that are numbers side by side, in a dtype that holds them all; 0 for gaps, which are noted."""
+def _numbers(table: Any, layout: Layout, point: str, absent: dict[str, Array]) -> Array:
+    """Return the columns of numbers side by side, in a dtype that holds them all; 0 where ``absent`` gets a mark."""
     part = table.select(layout.numbers)
     plain = len(part.schema) and set(part.schema.types) in ({pa.float64()}, {pa.float32()})
     batches = (part.combine_chunks().to_batches() if isinstance(part, pa.Table) else [part]) if plain else []
     if batches:  # the usual case, and quick
-        return _finite(batches[0].to_tensor(null_to_nan=True, row_major=True).to_numpy(), layout.numbers, gaps)
-    found = []
-    for name, kind in layout.columns:
-        if is_numeric(kind):
-            found.append(_number_column(_whole(table.column(name)), name, kind, point, gaps))
-    X = np.empty((table.num_rows, len(found)), dtype=np.result_type(*found) if found else np.dtype(float))
-    for j, values in enumerate(found):
+        return _finite(batches[0].to_tensor(null_to_nan=True, row_major=True).to_numpy(), layout.numbers, absent)
+    columns = [
+        _number_column(_whole(table.column(name)), name, kind, point, absent)
+        for name, kind in layout.columns
+        if is_numeric(kind)
+    ]
+    X = np.empty((table.num_rows, len(columns)), dtype=np.result_type(*columns) if columns else np.dtype(float))
+    for j, values in enumerate(columns):
         X[:, j] = values
-    return _finite(X, layout.numbers, gaps)
+    return _finite(X, layout.numbers, absent)
 
 
-def _number_column(column: pa.Array, name: str, kind: str, point: str, gaps: dict[str, Array]) -> Array:
-    """Return a column of numbers, 0 for gaps."""
+def _number_column(column: pa.Array, name: str, kind: str, point: str, absent: dict[str, Array]) -> Array:
+    """Return a column of numbers, 0 where they are missing."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if is_string(column.type):
@@ -219,7 +205,7 @@ def _number_column(column: pa.Array, name: str, kind: str, point: str, gaps: dic
     elif not is_plain(column.type):
         column = column.cast(pa.float64())
     if column.null_count:
-        gaps[name] = numpy_view(column.is_null())
+        absent[name] = numpy_view(column.is_null())
         column = column.fill_null(zero(column.type))
     return numpy_view(column)
 
@@ -232,16 +218,16 @@ def _odd_cell(column: pa.Array, name: str, kind: str, point: str) -> WrongKindEr
     return WrongKindError(0, name, str(column[0]))
 
 
-def _finite(X: Array, names: list[str], gaps: dict[str, Array]) -> Array:
-    """Note NaN as gaps, and refuse infinity."""
+def _finite(X: Array, names: list[str], absent: dict[str, Array]) -> Array:
+    """Mark NaN as missing, and refuse infinity."""
     if X.dtype.kind != "f" or np.isfinite(X).all():
         return X
     X = X.copy()
     for j, name in enumerate(names):
-        absent = np.isnan(X[:, j])
-        if absent.any():
-            gaps[name] = gaps[name] | absent if name in gaps else absent
-            X[absent, j] = 0
+        mask = np.isnan(X[:, j])
+        if mask.any():
+            absent[name] = absent[name] | mask if name in absent else mask
+            X[mask, j] = 0
     bad = np.argwhere(np.isinf(X))
     if len(bad):
         raise CellError(int(bad[0, 0]), names[bad[0, 1]], "an infinite number")
@@ -276,8 +262,7 @@ def labels(column: Any, name: str, missing: str) -> tuple[Array, Array | None]:
         column = column.cast(kind.value_type)
     if not (is_plain(column.type) or pa.types.is_null(column.type)):
         column = column.cast(pa.string())
-    gaps = column.is_null(nan_is_null=True)
-    absent = numpy_view(gaps)
+    absent = numpy_view(column.is_null(nan_is_null=True))
     if absent.any():
         if missing != "drop":
             raise CellError(int(np.argmax(absent)), name, "a missing label", ("missing", "drop"))
@@ -295,9 +280,9 @@ def kind_of(name: str, kind: pa.DataType, *, category: bool = False, text: bool 
     if text:
         if not is_string(kind):
             raise ColumnError(f"column {name!r} cannot be split into words: its type is {kind}")
-        return HASHED if hashed else TEXT
+        return HASHED_TEXT if hashed else TEXT
     if is_string(kind) or category:
-        return CATEGORY if hashed else WORD
+        return HASHED_WORD if hashed else WORD
     if pa.types.is_boolean(kind):
         return BOOLEAN
     if is_plain(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
@@ -331,19 +316,6 @@ def choose(names: list[str], options: Options, index: Collection[str] = ()) -> t
     return target, [j for j in range(len(names)) if j != target and j not in ignored]
 
 
-class AskedColumns(NamedTuple):
-    """The places of the columns for which the user has said what they hold."""
-
-    texts: set[int]
-    categories: set[int]
-    numeric: set[int]
-
-    @property
-    def all(self) -> set[int]:
-        """All of them."""
-        return self.texts | self.categories | self.numeric
-
-
 class TableSource(Source):
     """Rows of a table: columns become features as the layout says, and new words get new features on the way."""
 
@@ -352,22 +324,21 @@ class TableSource(Source):
         self._header = True  # whether the columns have names
         self._all: list[str] = []  # names, or numbers, of all columns
         self._layout = Layout(())
-        self._levels = Levels(0)
+        self._categories = Categories(0)
         self._number_format = cells.NumberFormat(options.decimal, options.thousands, options.dates, options.gaps)
         self._usages: dict[str, tuple[int, str, str]] = {}  # of columns that are left out
-        self._gaps: Counter[str] = Counter()  # of the present iteration
+        self._missing: Counter[str] = Counter()  # of the present iteration
         self._ranges: tuple[Floats, Floats] | None = None  # of the numbers, while a description is made
 
     def __getstate__(self) -> dict[str, Any]:  # a copy learns words of its own
-        levels = Levels(self._levels.first, self._levels.order, fixed=self._levels.fixed)
-        return super().__getstate__() | {"_levels": levels, "_gaps": Counter()}
+        categories = Categories(self._categories.first, self._categories.order, fixed=self._categories.fixed)
+        return super().__getstate__() | {"_categories": categories, "_missing": Counter()}
 
     def _arrange(self, layout: Layout) -> None:
         """Take the layout, the user's if there is one, and let it say what the features are."""
-        given = self.options.layout
-        self._layout = given or layout
-        fixed = given is not None and not self.options.new_levels
-        self._levels = Levels(self._layout.first_level, self._layout.levels, fixed=fixed)
+        self._layout = self.options.layout or layout
+        fixed = self.options.layout is not None and not self.options.new_levels
+        self._categories = Categories(self._layout.first_category, self._layout.categories, fixed=fixed)
         if fixed or not (self._layout.words or self.options.missing == "indicator"):
             self._check_width()
 
@@ -384,61 +355,61 @@ class TableSource(Source):
 
     @property
     def number_format(self) -> cells.NumberFormat:
-        """How numbers and gaps are written."""
+        """How numbers and missing values are written."""
         return self._number_format
 
     @property
     def layout(self) -> Layout:  # type: ignore[override]
         """The columns and what becomes of them, with the words that have been seen so far."""
-        if len(self._layout.levels) != len(self._levels):
-            self._layout = replace(self._layout, levels=tuple(self._levels.order))
+        if len(self._layout.categories) != len(self._categories):
+            self._layout = replace(self._layout, categories=tuple(self._categories.order))
         return self._layout
 
     @property
     def names(self) -> list[str] | None:
         """Names of the features, those of columns that are hashed left out; None where the data has none."""
         layout = self.layout
-        return layout.names if layout.named or layout.levels else None
+        return layout.names if layout.named or layout.categories else None
 
     @property
     def n_features(self) -> int:
         """How many features there are, or have been seen so far."""
-        return self._levels.first + len(self._levels)
+        return self._categories.first + len(self._categories)
 
     @property
-    def levels(self) -> list[tuple[int, str | None]]:
+    def categories(self) -> list[tuple[int, str | None]]:
         """The words that have features so far, by the number of their column, in the order of the features."""
-        return self._levels.order
+        return self._categories.order
 
     @property
     def grows(self) -> bool:
         """Whether new words get features while rows are read."""
-        return not self._levels.fixed and bool(self._layout.words or self.options.missing == "indicator")
+        return not self._categories.fixed and bool(self._layout.words or self.options.missing == "indicator")
 
-    def take_levels(self, found: list[list[tuple[int, str | None]]]) -> None:
+    def take_categories(self, found: list[list[tuple[int, str | None]]]) -> None:
         """Know the words that the parts, which were read elsewhere, have found, in the order of the parts."""
-        known = dict.fromkeys(level for part in found for level in part)
-        self._levels = Levels(self._levels.first, known, fixed=self._levels.fixed)
+        known = dict.fromkeys(category for part in found for category in part)
+        self._categories = Categories(self._categories.first, known, fixed=self._categories.fixed)
 
     def pieces(self) -> Generator[Piece]:
         """Yield the rows of all files as they are read."""
-        self._gaps.clear()
-        self._levels.unseen = 0
+        self._missing.clear()
+        self._categories.unseen = 0
         yield from super().pieces()
         self._check_width()
-        if self._levels.unseen:
-            self.note(self.files[0].name, unseen_words(self._levels.unseen))
+        if self._categories.unseen:
+            self.note(self.files[0].name, unseen_words(self._categories.unseen))
 
     # -----------------------------------------------------------------------------------------------------------
     # Decisions
 
     def _missing_cells(self) -> tuple[tuple[str, int], ...]:
         words = self._layout.words if self.options.missing == "skip" else []  # which may be missing
-        return tuple((name, count) for name, count in self._gaps.most_common() if count and name not in words)
+        return tuple((name, count) for name, count in self._missing.most_common() if count and name not in words)
 
     def _hash(self, kind: str) -> str:
         """Return the kind of a column with words as the user wants them."""
-        hashed = {WORD: CATEGORY, TEXT: HASHED}
+        hashed = {WORD: HASHED_WORD, TEXT: HASHED_TEXT}
         return kind if self.options.hash_bits is None else hashed.get(kind, kind)
 
     def _new_layout(self, columns: list[tuple[str, str]], named: bool, target: str | None) -> Layout:
@@ -460,34 +431,29 @@ class TableSource(Source):
             unit, _, sign = form.partition(":")
             thousands = f", with {sign!r} as thousands separator" if sign else ""
             return f"numbers with the unit {unit}{thousands} ({{0}} reads them as words)", (("categorical", column),)
-        if name in (TEXT, HASHED) and column not in self._text_columns():
-            how = "hashed" if name == HASHED else "a feature for each word, how often it occurs"
-            said = f"texts: {how} ({{0}} reads each text as one word, {{1}} leaves it out)"
-            return said, (("categorical", column), ("ignore", column))
+        if name in (TEXT, HASHED_TEXT) and self._asked().get(self._all.index(column)) != TEXT:
+            how = "hashed" if name == HASHED_TEXT else "a feature for each word, how often it occurs"
+            message = f"texts: {how} ({{0}} reads each text as one word, {{1}} leaves it out)"
+            return message, (("categorical", column), ("ignore", column))
         known = {
             PERCENT: "percentages: 12% is read as 12 ({0} reads them as words)",
             BOOLEAN: "true and false: read as 1 and 0 ({0} reads them as words)",
         }
         return known.get(name, ""), (("categorical", column),)
 
-    def _text_columns(self) -> set[str]:
-        """Return the names of the columns that are to be read as texts."""
-        return {self._all[find(name, self._all)] for name in self.options.text}
+    def _asked(self) -> dict[int, str]:
+        """Return the columns for which the user has said what they hold: texts, words or numbers, by their places."""
+        groups = ((NUMBER, self.options.numeric), (WORD, self.options.categorical), (TEXT, self.options.text))
+        return {find(name, self._all): kind for kind, group in groups for name in group}
 
-    def _asked(self) -> AskedColumns:
-        """Return the places of the columns for which the user has said what they hold."""
-        options = self.options
-        groups = (options.text, options.categorical, options.numeric)
-        return AskedColumns(*({find(name, self._all) for name in group} for group in groups))
-
-    def _written_kind(self, j: int, written: list[str], asked: AskedColumns) -> str:
+    def _written_kind(self, j: int, written: list[str], asked: Mapping[int, str]) -> str:
         """Decide what a column of text holds by its first cells, missing ones left out."""
-        if j in asked.texts:
-            return TEXT
-        kind = WORD if j in asked.categories else cells.kind_of(written, self._number_format)
-        if kind != WORD or j in asked.categories:
+        if asked.get(j) in (TEXT, WORD):
+            return asked[j]
+        kind = cells.kind_of(written, self._number_format)
+        if kind != WORD:
             return kind
-        if j in asked.numeric:
+        if j in asked:
             return NUMBER
         if units := cells.mixed_units(written):  # nobody has said how to convert them
             what = f"mixes the units {listed(units)}: convert them to one"
@@ -515,19 +481,19 @@ class TableSource(Source):
         return repr(column) if self._header else column
 
     def _leave_out(
-        self, columns: list[tuple[int, str, str, list[Any]]], asked: set[int], index: set[str] | None = None
+        self, columns: list[tuple[int, str, str, list[Any]]], asked: Collection[int], index: Collection[str] = ()
     ) -> list[tuple[str, str]]:
         """Leave out columns that only name the rows, unless they are asked for or nothing else is there.
 
-        ``columns`` are places, names, kinds, and the cells of the first rows that are no gaps; ``index`` are the names
-        of those that are known to be an index.
+        ``columns`` are places, names, kinds, and the cells of the first rows, missing ones left out; ``index`` are the
+        names of those that are known to be an index.
         """
         open_ = [
             (name, is_numeric(kind), cells)
             for place, name, kind, cells in columns
-            if place not in asked and (is_numeric(kind) or kind in (WORD, CATEGORY))
+            if place not in asked and (is_numeric(kind) or kind in (WORD, HASHED_WORD))
         ]
-        reasons = {} if self.options.keep_index else left_out(open_, index or set())
+        reasons = {} if self.options.keep_index else left_out(open_, index)
         if len(reasons) == len(columns):
             reasons = {}
         for place, name, kind, _ in columns:
@@ -546,7 +512,7 @@ class TableSource(Source):
         why, many = measurement(values) if measurable else None, too_many_classes(values)
         if why is None and many is None:
             return
-        fit = [(n, cells) for _, n, kind, cells in columns if kind in (WORD, CATEGORY) or not _broken(kind, cells)]
+        fit = [(n, cells) for _, n, kind, cells in columns if kind in (WORD, HASHED_WORD) or not _broken(kind, cells)]
         candidates = could_be_labels([n for n, _ in fit], [cells for _, cells in fit])
         if why is not None:
             what, setting = refusal(name, why, candidates)
@@ -571,16 +537,21 @@ class TableSource(Source):
         except CellError as error:
             error.row = int(np.flatnonzero(kept)[error.row])
             raise
-        return found._replace(gaps={**found.gaps, target: int(np.count_nonzero(~kept))})
+        return found._replace(missing={**found.missing, target: int(np.count_nonzero(~kept))})
+
+    def _piece(self, found: PieceParts, y: Array | None, labeled: Array | None) -> Piece:
+        """Return rows, whose words get features, and the labels that some have; pieces must come in their order."""
+        X = self._finish(found)
+        return Piece(X, y if y is None or found.kept is None else y[found.kept], both(labeled, found.kept))
 
     def _finish(self, found: PieceParts) -> Any:
-        """Return the rows of a piece, whose words get features; pieces must come in their order."""
-        self._gaps.update(found.gaps)
+        """Return the rows of a piece, whose words get features."""
+        self._missing.update(found.missing)
         if self._ranges is not None and len(found.numbers):
             low, high = self._ranges
             np.minimum(low, found.numbers.min(axis=0), out=low)
             np.maximum(high, found.numbers.max(axis=0), out=high)
-        X = finished(found, self._layout, self._levels, self.options.missing)
+        X = finished(found, self._layout, self._categories, self.options.missing)
         if self.n_features > self.options.max_features and self.options.n_features is None:
             what = f"more than {self.options.max_features:,} features, one for each word "
             what += "({0} hashes words; {1} raises the limit)"
@@ -628,8 +599,8 @@ class TableSource(Source):
         Returns
         -------
         list of Column
-            Name, kind, how many levels there are or the range of the numbers, how many gaps, and what became of it.
-            Gaps among numbers, which may be an error otherwise, count as 0 in the range.
+            Name, kind, how many words there are or the range of the numbers, how many cells are missing, and what
+            became of it. Missing numbers, which may be an error otherwise, count as 0 in the range.
 
         Examples
         --------
@@ -645,17 +616,20 @@ class TableSource(Source):
         twin = copy(self)
         if self.options.missing == "error":
             twin.options = replace(self.options, missing="zero")
-        counts: Counter[Any] = twin._surveyed()
+        numbers = len(self._layout.numbers)
+        low, high = twin._ranges = (np.full(numbers, np.inf), np.full(numbers, -np.inf))
+        counts: Counter[Any] = Counter()
+        for _, y, _ in twin:
+            counts.update([] if y is None else y.tolist())
         layout = twin.layout
-        assert twin._ranges is not None
-        ranges = dict(zip(layout.numbers, zip(*(side.tolist() for side in twin._ranges), strict=True), strict=True))
+        ranges = dict(zip(layout.numbers, zip(low.tolist(), high.tolist(), strict=True), strict=True))
         found = [
             Column(
                 name,
                 kind_shown(kind),
-                sum(column == place for column, _ in layout.levels) if kind in (WORD, TEXT) else None,
+                sum(column == place for column, _ in layout.categories) if kind in (WORD, TEXT) else None,
                 ranges.get(name),
-                twin._gaps[name],
+                twin._missing[name],
                 _usage(layout, place),
             )
             for place, (name, kind) in enumerate(layout.columns)
@@ -666,15 +640,6 @@ class TableSource(Source):
             found.append(Column(str(layout.target), "label", len(counts), None, 0, "the label"))
         return found
 
-    def _surveyed(self) -> Counter[Any]:
-        """Read all rows; note the ranges of numbers, and return how often each label occurs."""
-        numbers = len(self._layout.numbers)
-        self._ranges = (np.full(numbers, np.inf), np.full(numbers, -np.inf))
-        counts: Counter[Any] = Counter()
-        for _, y, _ in self:
-            counts.update([] if y is None else y.tolist())
-        return counts
-
 
 def _broken(kind: str, cells: list[Any]) -> bool:
     """Say whether a column holds numbers with fractions, or dates."""
@@ -684,16 +649,11 @@ def _broken(kind: str, cells: list[Any]) -> bool:
 def _usage(layout: Layout, place: int) -> str:
     """Say what became of a column."""
     kind = layout.columns[place][1]
-    own = sum(column == place for column, _ in layout.levels)
+    own = sum(column == place for column, _ in layout.categories)
     if kind == WORD:
         return f"{own} feature{'s' * (own != 1)}, 1 for each word"
     if kind == TEXT:
         return f"{own:,} feature{'s' * (own != 1)}, how often each word occurs"
-    if kind in (CATEGORY, HASHED):
+    if kind in (HASHED_WORD, HASHED_TEXT):
         return f"hashed into 2^{layout.hash_bits} features"
     return "1 feature and 1 for its gaps" if own else "1 feature"
-
-
-def kept_rows(y: Array | None, kept: Array | None) -> Array | None:
-    """Return the labels of the rows that are kept."""
-    return y if y is None or kept is None else y[kept]

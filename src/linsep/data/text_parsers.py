@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from linsep.compiling import compiled as _compiled
-from linsep.data.arrow_arrays import numpy_view, rounded_length
+from linsep.data.arrays import numpy_view, rounded_length
 from linsep.problem import Array, Floats
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _number(text, p, delimiter):
 
 
 @compiled
-def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts):
+def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, indices, values, late, bounds):
     """Walk over the text once, row by row; stop at the first thing that is wrong and say what and where."""
     p, stop = np.uint64(0), np.uint64(len(text))
     row, stored, postponed = np.uint64(0), np.uint64(0), np.uint64(0)
@@ -241,7 +241,7 @@ def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, in
                     break
                 if not exact:
                     late[postponed] = stored
-                    late_starts[postponed] = start
+                    bounds[postponed, 0], bounds[postponed, 1] = start + np.uint64(text[start] == 43), p
                     postponed += _ONE
             longest = max(longest, p - start)
             column = j - base
@@ -268,24 +268,6 @@ def first_repeat(indptr, indices):
             if indices[p] == indices[p - 1]:
                 return i
     return -1
-
-
-@compiled
-def gather(text, starts):
-    """Copy the tokens at ``starts`` one after another, without a leading plus; return them and where each begins."""
-    offsets = np.zeros(len(starts) + 1, dtype=np.int32)
-    for i in range(len(starts)):
-        p = starts[i] + (text[starts[i]] == 43)
-        first = p
-        while not _ends(text[p]):
-            p += 1
-        offsets[i + 1] = offsets[i] + (p - first)
-    tokens = np.empty(offsets[-1], dtype=np.uint8)
-    for i in range(len(starts)):
-        first = starts[i] + (text[starts[i]] == 43)
-        for k in range(offsets[i + 1] - offsets[i]):
-            tokens[offsets[i] + k] = text[first + k]
-    return tokens, offsets
 
 
 @compiled
@@ -372,32 +354,10 @@ def last_record(text, delimiter):
 def parse_table(
     text: Any, delimiter: int, places: Array, empty: Callable[..., Array] = np.empty
 ) -> tuple[Floats, pa.StringArray, int] | None:
-    r"""Read a table of plain numbers, written as most programs write them.
+    """Return the numbers and the labels in whole lines of plain numbers, and the characters of the longest number.
 
-    Parameters
-    ----------
-    text : bytes-like
-        Whole lines, the last of which ends in a newline as well.
-    delimiter : int
-        The byte between cells.
-    places : ndarray of int
-        For every cell of a row the column that its number goes to, or `LABEL`, or `UNWANTED`.
-    empty : callable
-        Allocates the numbers, as `numpy.empty` does.
-
-    Returns
-    -------
-    X, labels, longest : ndarray of shape (n, d), pyarrow.StringArray, int
-        The last one is the number of characters of the longest number.
-        None if something needs a closer look: quotes, a missing cell or one too many, letters beyond ASCII.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from linsep.data.text_parsers import LABEL, parse_table
-    >>> X, labels, longest = parse_table(b"0.5,1,yes\n2,1e-3,no\n", ord(","), np.array([0, 1, LABEL]))
-    >>> X.tolist(), labels.to_pylist(), longest
-    ([[0.5, 1.0], [2.0, 0.001]], ['yes', 'no'], 4)
+    ``places`` says for every cell of a row to which column its number goes, or that it is the `LABEL`, or `UNWANTED`.
+    None if something needs a closer look: quotes, a missing cell or one too many, letters beyond ASCII.
     """
     view = np.frombuffer(text, dtype=np.uint8)
     n, d = measure(view)[0], max(0, int(places.max()) + 1)
@@ -411,16 +371,16 @@ def parse_table(
         import pyarrow as pa  # slow to import, and not needed for LIBSVM text
 
         try:
-            X.ravel()[late[:postponed]] = values = numpy_view(_strings(view, bounds[:postponed]).cast(pa.float64()))
+            X.ravel()[late[:postponed]] = values = numpy_view(strings(view, bounds[:postponed]).cast(pa.float64()))
         except pa.ArrowInvalid:
             return None
         if not np.isfinite(values).all():
             return None
         longest = max(longest, rounded_length(values))
-    return X, _strings(view, label), int(longest)
+    return X, strings(view, label), int(longest)
 
 
-def _strings(text: Array, bounds: Array) -> pa.StringArray:
+def strings(text: Array, bounds: Array) -> pa.StringArray:
     """Return the words between bounds."""
     import pyarrow as pa
 

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from linsep.data.arrow_arrays import numbers, word, words
+from linsep.data.arrays import csr_array, numbers, word, words
 from linsep.data.cells import number_pattern
-from linsep.data.files import masked, replacing
+from linsep.data.files import masked, pieces, replacing
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
 
@@ -30,20 +30,10 @@ TABLES = ("csv", "tsv", "parquet", "arrow")
 FORMATS = (*TABLES, "libsvm", "npy", "npz")
 
 _ENDINGS = {
-    "csv": "csv",
-    "tsv": "tsv",
-    "tab": "tsv",
-    "svm": "libsvm",
-    "libsvm": "libsvm",
-    "svmlight": "libsvm",
-    "parquet": "parquet",
-    "pq": "parquet",
-    "arrow": "arrow",
-    "feather": "arrow",
-    "ipc": "arrow",
-    "npy": "npy",
-    "npz": "npz",
-}
+    "csv": "csv", "tsv": "tsv", "tab": "tsv", "svm": "libsvm", "libsvm": "libsvm", "svmlight": "libsvm",
+    "parquet": "parquet", "pq": "parquet", "arrow": "arrow", "feather": "arrow", "ipc": "arrow",
+    "npy": "npy", "npz": "npz",
+}  # fmt: skip
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
 _TEXT = ("csv", "tsv", "libsvm")
 
@@ -53,14 +43,7 @@ WriteRows = Callable[[Floats, Array], None]
 
 
 def format_of(path: Path, wanted: str | None = None, allowed: Sequence[str] = FORMATS) -> str:
-    """Return the format to write, by what the name ends in unless it is given; standard output is CSV.
-
-    Examples
-    --------
-    >>> from linsep.data.writing import format_of
-    >>> format_of("rows.svm.gz"), format_of("-")
-    ('libsvm', 'csv')
-    """
+    """Return the format to write, by what the name ends in unless it is given; standard output is CSV."""
     name = os.path.basename(masked(os.fspath(path))).lower()
     stem, ending = os.path.splitext(name)
     packed = ending in _CODECS
@@ -113,21 +96,7 @@ def sink(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def columns(path: Path, form: str) -> Iterator[WriteColumns]:
-    """Open a table to which columns are written some rows at a time; the first ones say what the columns are.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import numpy as np
-    >>> from linsep.data import writing
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "labels.csv")
-    ...     with writing.columns(path, "csv") as put:
-    ...         put({"label": np.array(["yes", "no"]), "score": np.array([0.5, -2.0])})
-    ...     with open(path) as file:
-    ...         file.read().split()
-    ['label,score', 'yes,0.5', 'no,-2']
-    """
+    """Open a table to which columns are written some rows at a time; the first ones say what the columns are."""
     with sink(path) as file, ExitStack() as stack:
         writer: Any = None
         schema: Any = None
@@ -292,23 +261,16 @@ _BATCH = 1 << 16  # rows that are written together
 def rewrite(path: str, source: Source, changes: Changes, X: Any, y: Array) -> None:
     """Write the data of a source to a file, whose name says in which format.
 
-    Parameters
-    ----------
-    path : str
-    source : Source
-    changes : mapping of int to int or None
-        Which rows get the label of another row, and which are left out (None).
-    X, y : array of shape (n, d), array of shape (n,)
-        The rows and labels that are not dropped, for formats that have no place for the rest.
+    ``X`` and ``y`` are the rows and labels that are not dropped, for formats that have no place for the rest.
     """
-    form, given = format_of(path), source.options.format
-    if given == "csv" and form in ("csv", "tsv"):
+    form, own = format_of(path), source.options.format
+    if own == "csv" and form in ("csv", "tsv"):
         _copy_text(path, "\t" if form == "tsv" else None, source, changes)
-    elif given in ("csv", "parquet", "arrow", "jsonl") and form in TABLES:
+    elif own in ("csv", "parquet", "arrow", "jsonl") and form in TABLES:
         _copy_table(path, form, source, changes)
-    elif given == form == "libsvm":
+    elif own == form == "libsvm":
         _copy_lines(path, source, changes)
-    elif given == form and form in ("npy", "npz"):
+    elif own == form and form in ("npy", "npz"):
         (_copy_array if form == "npy" else _copy_arrays)(path, source, changes)
     else:
         _write_features(path, form, source, changes, X, y)
@@ -328,7 +290,7 @@ def _copy_text(path: str, delimiter: str | None, source: Any, changes: Changes) 
     names, target = source.column_names if source.has_header else None, source.target
     assert target is not None
     wanted = _labels(changes)
-    spelled = {i: cells[target] for i, cells in enumerate(_records(source)) if i in wanted} if wanted else {}
+    labels = {i: cells[target] for i, cells in enumerate(_records(source)) if i in wanted} if wanted else {}
     with sink(path) as raw:
         file = io.TextIOWrapper(raw, encoding=source.options.encoding or "utf-8", newline="", write_through=True)
         writer = csv.writer(file, delimiter=delimiter or source.delimiter, lineterminator="\n")
@@ -339,7 +301,7 @@ def _copy_text(path: str, delimiter: str | None, source: Any, changes: Changes) 
             if new is None:
                 continue
             if new != i:
-                cells[target] = spelled[new]
+                cells[target] = labels[new]
             writer.writerow(cells)
         file.flush()
         file.detach()
@@ -354,7 +316,7 @@ def _records(source: Any) -> Iterator[list[str]]:
 def _copy_lines(path: str, source: Source, changes: Changes) -> None:
     """Copy the lines of LIBSVM text, with their comments."""
     wanted = _labels(changes)
-    spelled = {i: line.split(None, 1)[0] for i, line in _svm_lines(source) if i in wanted} if wanted else {}
+    labels = {i: line.split(None, 1)[0] for i, line in _svm_lines(source) if i in wanted} if wanted else {}
     with sink(path) as file:
         for i, line in _svm_lines(source):
             new = i if i is None else changes.get(i, i)
@@ -362,7 +324,7 @@ def _copy_lines(path: str, source: Source, changes: Changes) -> None:
                 continue
             if i is not None and new is not None and new != i:
                 start = len(line) - len(line.lstrip())
-                line = line[:start] + spelled[new] + line[start + len(line.split(None, 1)[0]) :]
+                line = line[:start] + labels[new] + line[start + len(line.split(None, 1)[0]) :]
             file.write(line)
 
 
@@ -370,22 +332,11 @@ def _svm_lines(source: Source) -> Iterator[tuple[int | None, bytes]]:
     """Yield the lines of LIBSVM text, each with the number of its row, None if it is none."""
     row = 0
     for file in source.files:
-        with file.open() as stream:
-            for line in _lines(stream):
+        for piece in pieces(file, 1 << 20):
+            for line in bytes(piece).split(b"\n")[:-1]:
                 is_row = bool(line.partition(b"#")[0].strip())
-                yield (row if is_row else None), line
+                yield (row if is_row else None), line + b"\n"
                 row += is_row
-
-
-def _lines(stream: Any) -> Iterator[bytes]:
-    """Yield the lines of a stream, each with its newline."""
-    rest = b""
-    while piece := stream.read(1 << 20):
-        *whole, rest = (rest + piece).split(b"\n")
-        for line in whole:
-            yield line + b"\n"
-    if rest:
-        yield rest + b"\n"
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -398,17 +349,14 @@ def _copy_table(path: str, form: str, source: Any, changes: Changes) -> None:
     table, target = pa.concat_tables(blocks, promote_options="permissive"), source.target
     if source.options.format == "csv":
         table = _typed_text(table, source)
-    rows = np.arange(table.num_rows)
-    kept = np.array([changes.get(i, i) is not None for i in rows.tolist()], dtype=bool)
-    labels = [new for i in rows[kept].tolist() if (new := changes.get(i, i)) is not None]
-    column = table.column(target).take(pa.array(labels, pa.int64()))
-    table = table.take(pa.array(rows[kept], pa.int64())).set_column(target, table.schema.field(target), column)
+    kept, labels = map(numbers, _chosen(table.num_rows, changes))
+    table = table.take(kept).set_column(target, table.schema.field(target), table.column(target).take(labels))
     with sink(path) as file:
         write_table(file, form, table)
 
 
 def _typed_text(table: pa.Table, source: Any) -> pa.Table:
-    """Return all columns of a text: whole numbers, numbers or words, gaps where the text has them."""
+    """Return all columns of a text: whole numbers, numbers or words, null where the text marks them as missing."""
     names = source.column_names if source.has_header else [f"x{j + 1}" for j in range(table.num_columns)]
     columns = [_typed_column([cell.strip() for cell in column.to_pylist()], source) for column in table.columns]
     return pa.table(columns, names=names)
@@ -416,8 +364,8 @@ def _typed_text(table: pa.Table, source: Any) -> pa.Table:
 
 def _typed_column(cells: Sequence[str], source: Any) -> pa.Array:
     """Return cells of text as integers if all are, else as doubles if all are numbers, else as words."""
-    point, gaps = source.number_format.point, set(source.number_format.gaps)
-    there = [None if cell in gaps else cell for cell in cells]
+    point, marks = source.number_format.point, set(source.number_format.missing)
+    there = [None if cell in marks else cell for cell in cells]
     pattern = number_pattern(point)
     if all(cell is None or pattern.fullmatch(cell) for cell in there):
         plain = pa.array(
@@ -456,16 +404,11 @@ def _copy_arrays(path: str, source: Source, changes: Changes) -> None:
         arrays = dict(archive)
     y = arrays["y"]
     kept, labels = _chosen(len(y), changes)
-    if "indptr" in arrays:
-        import scipy.sparse as sp
-
-        parts = (arrays.pop("data"), arrays.pop("indices"), arrays.pop("indptr"))
-        X = sp.csr_array(parts, shape=tuple(arrays.pop("shape").tolist()))[kept]
-        arrays = {name: a[kept] if a.ndim and len(a) == len(y) else a for name, a in arrays.items()}
+    sparse = {name: arrays.pop(name) for name in ("data", "indices", "indptr", "shape") if "indptr" in archive.files}
+    arrays = {name: a[kept] if a.ndim and len(a) == len(y) else a for name, a in arrays.items()} | {"y": y[labels]}
+    if sparse:
+        X = csr_array((sparse["data"], sparse["indices"], sparse["indptr"]), tuple(sparse["shape"].tolist()))[kept]
         arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
-    else:
-        arrays = {name: a[kept] if a.ndim and len(a) == len(y) else a for name, a in arrays.items()}
-    arrays["y"] = y[labels]
     with sink(path) as file:
         np.savez(file, **arrays)
 

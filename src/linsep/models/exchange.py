@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from linsep.data.files import masked, open_bytes, replacing, size
-from linsep.data.options import GAPS
+from linsep.data.options import MISSING
 from linsep.data.schema import WORD, Layout, is_numeric
 from linsep.errors import DataError, DataNote, ParameterError
 from linsep.learn.weights import Weights
@@ -117,7 +117,7 @@ def _feature_names(model: Any) -> list[str] | None:
     """Return the names of the features, such as ``town=Ulm`` for a word, if they are known; tell of hashed ones."""
     memory = getattr(model, "reading_", {})
     if "names" in memory and Layout.from_state(memory).hashed:
-        what = "the model hashes words: rows for the new file must be hashed in the same way (linsep.data.hashing)"
+        what = "the model hashes words: rows for the new file must be hashed in the same way (linsep.data.words)"
         warnings.warn(DataNote("", what), stacklevel=3)
         return None
     names = getattr(model, "feature_names_in_", None)
@@ -365,7 +365,7 @@ class _OnnxColumns:
         missing = str(model.reading_.get("missing", "error"))
         W, machines = model.coef_.T, len(model.coef_)
         levels: dict[int, dict[str, int]] = {}
-        for feature, (column, word) in enumerate(layout.levels, layout.first_level):
+        for feature, (column, word) in enumerate(layout.categories, layout.first_category):
             levels.setdefault(column, {})[word or ""] = feature
         numbers, parts = iter(range(len(layout.numbers))), []
         for place, (name, kind) in enumerate(layout.columns):
@@ -376,7 +376,7 @@ class _OnnxColumns:
             self.inputs.append(helper.make_tensor_value_info(given, typed, ["n", 1]))
             own = levels.get(place, {})
             if words:
-                own |= {gap: own[""] for gap in model.reading_.get("gaps", GAPS) if "" in own and gap not in own}
+                own |= {gap: own[""] for gap in model.reading_.get("gaps", MISSING) if "" in own and gap not in own}
                 parts.append(self._words(given, place, own, W, machines))
             else:
                 given = given if day is None else self._days(given, place, kind.partition(":")[2], day[1])

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.data.arrays import to_rows
-from linsep.data.example_log import Columns, Record, Rows, connect, load_classes, load_columns, records
+from linsep.data.example_log import Columns, LogRows, Record, connect, load_classes, load_columns, records
 from linsep.data.labels import class_codes, class_labels, classes_and_codes, labels_of, object_array
 from linsep.data.read import LOG
 from linsep.errors import DataError
@@ -55,7 +55,7 @@ class Predictor:
                 state = {name: array.copy() for name, array in record.tracker.state().items()}
                 self.vote = Vote.from_state(state, record.weights)
 
-    def scores(self, rows: Rows) -> Floats:
+    def scores(self, rows: LogRows) -> Floats:
         """Return the score of every row, shape (n,) for two classes, else (n, classes)."""
         X = _fitted(rows, self.plane.n_features)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -72,7 +72,7 @@ class Predictor:
         found: list[Any] = labels_of(S, self.classes, self.model.on_plane).tolist()
         return found
 
-    def distances(self, rows: Rows) -> Floats:
+    def distances(self, rows: LogRows) -> Floats:
         """Return the distances of rows to the plane, or to the boundaries of every class."""
         model = type(self.model)()
         assert self.classes is not None
@@ -80,7 +80,7 @@ class Predictor:
         return model.distance(_fitted(rows, self.plane.n_features))
 
 
-def _fitted(rows: Rows, width: int) -> Any:
+def _fitted(rows: LogRows, width: int) -> Any:
     """Return rows as a matrix of as many columns as a model has; what it has not learned is left out."""
     if rows.indices is None and rows.data.shape[1] == width:
         return rows.data
@@ -169,7 +169,7 @@ class ProgressiveLearner:
             model._make_room_for(classes)
         self.labels, self.codes = list(labels), class_codes(object_array(labels), classes)
 
-    def _predicted(self, rows: Rows) -> int:
+    def _predicted(self, rows: LogRows) -> int:
         """Return the class number that the model as it is predicts for one row."""
         if self.classes is None or not (self.base_rows or self.number):
             return NOTHING
@@ -293,7 +293,7 @@ def load_snapshot(folder: str | os.PathLike[str], number: int, labels: list[Any]
 
 def warm_up(learner: ProgressiveLearner) -> None:
     """Load, or compile, what learning and predicting take, so that no request waits for it."""
-    rows = Rows(np.eye(2))
+    rows = LogRows(np.eye(2))
     for form in (rows, rows.sparse()):
         twin = ProgressiveLearner(type(learner.model)(**learner.model.get_params()), [])
         for _ in range(2):  # the first time both classes are new

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.data.bodies import Limits, ParsedBody, Refused
-from linsep.data.example_log import Columns, Record, Rows, connect, encode, load_classes, records
+from linsep.data.example_log import Columns, LogRows, Record, connect, encode, load_classes, records
 from linsep.data.read import LOG
 from linsep.errors import DataError
 from linsep.models.constructors import LEARNERS
@@ -60,7 +60,7 @@ class _Group:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.rows: list[Rows] = []
+        self.rows: list[LogRows] = []
         self.y: list[int] = []
         self.served: list[int] = []
         self.keys: dict[str, Key] = {}
@@ -70,7 +70,7 @@ class _Group:
         """Return the new examples as one record."""
         served = np.array(self.served, np.int32)
         y = np.array(self.y, np.int32)
-        return Record(Rows.joined(self.rows), width, y, served if (served >= 0).any() else None)
+        return Record(LogRows.joined(self.rows), width, y, served if (served >= 0).any() else None)
 
 
 class Service:

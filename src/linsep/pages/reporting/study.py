@@ -14,10 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.clock import Clock, OutOfTime
-from linsep.data.files import Location
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix
-from linsep.data.row_numbers import Dropped
+from linsep.data.row_numbers import Dropped, Location
 from linsep.errors import DataError, NotSeparable, ParameterError
 from linsep.models.estimators import Perceptron
 from linsep.models.online import Online

@@ -15,15 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from linsep.clock import Clock
-from linsep.data.arrays import to_rows
-from linsep.data.arrow_arrays import numbers
+from linsep.data.arrays import numbers, to_rows
 from linsep.data.cache import mapped_array
-from linsep.data.cells import plain_numbers, without_gaps
+from linsep.data.cells import plain_numbers, without_missing
 from linsep.data.delimited import DelimitedSource
 from linsep.data.labels import class_codes
-from linsep.data.options import GAPS
+from linsep.data.options import MISSING
 from linsep.data.parallel import ahead
-from linsep.data.schema import BOOLEAN, CATEGORY, DATE, HASHED, NUMBER, TEXT, WORD, Layout, is_numeric
+from linsep.data.schema import BOOLEAN, DATE, HASHED_TEXT, HASHED_WORD, NUMBER, TEXT, WORD, Layout, is_numeric
 from linsep.data.sniffing import encoding_name
 from linsep.data.source import Source
 from linsep.data.tables import TableSource
@@ -171,7 +170,7 @@ def _number_texts(source: DelimitedSource) -> Iterator[Any]:
     kinds = {name: kind for name, kind in kinds.items() if kind != BOOLEAN and not kind.startswith(DATE)}
     for block in source.cells(list(kinds)) if kinds else ():
         for name, kind in kinds.items():
-            column = without_gaps(block.column(name).combine_chunks(), source.number_format.gaps)
+            column = without_missing(block.column(name).combine_chunks(), source.number_format.missing)
             yield plain_numbers(pc.utf8_trim_whitespace(column), kind, source.number_format.point)
 
 
@@ -266,11 +265,11 @@ def reading_of(source: Source) -> dict[str, Any] | None:
     for name, kind in layout.columns:
         if is_numeric(kind):
             plain.append({"column": name} if kind == NUMBER else {"column": name, "kind": kind})
-        elif kind in (CATEGORY, HASHED):
-            written = TEXT if kind == HASHED else kind
+        elif kind in (HASHED_WORD, HASHED_TEXT):
+            written = TEXT if kind == HASHED_TEXT else kind
             hashed.append({"column": name, "kind": written, "hashed": layout.hash_bits})
     levels: list[dict[str, Any]] = []
-    for j, word in layout.levels:
+    for j, word in layout.categories:
         name, kind = layout.columns[j]
         levels.append({"column": name, "level": word} | ({"kind": TEXT} if kind == TEXT else {}))
     return {
@@ -285,7 +284,7 @@ def signs_of(source: Source) -> dict[str, Any]:
     """Return how the text of a table is written, as a document tells it; of another table, how its text would be."""
     if not isinstance(source, DelimitedSource):
         point = source.number_format.point if isinstance(source, TableSource) else "."
-        return {"delimiter": ",", "header": True, "point": point, "gaps": list(GAPS), "encoding": "utf-8"}
+        return {"delimiter": ",", "header": True, "point": point, "gaps": list(MISSING), "encoding": "utf-8"}
     file = source.files[0]
     signs: dict[str, Any] = {
         "delimiter": source.delimiter,
@@ -303,7 +302,7 @@ def layout_of(reading: dict[str, Any]) -> Layout:
     kinds: dict[str, str] = {}
     for column in reading["columns"]:
         kind = column.get("kind", WORD if "level" in column else NUMBER)
-        kinds.setdefault(column["column"], HASHED if kind == TEXT and "hashed" in column else kind)
+        kinds.setdefault(column["column"], HASHED_TEXT if kind == TEXT and "hashed" in column else kind)
     names = list(kinds)
     bits = next((column["hashed"] for column in reading["columns"] if "hashed" in column), 18)
     levels = tuple((names.index(c["column"]), c["level"]) for c in reading["columns"] if "level" in c)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numpy_view, word, words, zero
+from linsep.data.arrays import numpy_view, word, words, zero
 from linsep.data.row_numbers import Dropped
 from linsep.data.schema import BOOLEAN, DATE, TEXT, WORD, is_numeric
 from linsep.data.tables import TableSource, is_string
@@ -266,7 +266,7 @@ def _of_text(found: ModelTable, name: str, kind: str, column: Any, deciding: int
     if response and (kind == BOOLEAN or not is_numeric(kind)):
         kind = WORD
     bare = pc.fill_null(pc.utf8_trim_whitespace(column.cast(pa.string())), word(""))
-    marks = source.number_format.gaps if is_numeric(kind) or source.options.format == "csv" else ("",)
+    marks = source.number_format.missing if is_numeric(kind) or source.options.format == "csv" else ("",)
     gap = pc.is_in(bare, value_set=words(marks))
     absent, point = numpy_view(gap), source.number_format.point
     while is_numeric(kind):
