@@ -78,6 +78,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_helpers.cache_clear)  # a fork has none of the threads
 
 
+def step_back() -> None:
+    """Let this thread have what others leave of the processors, where each thread has a priority of its own."""
+    with suppress(AttributeError, OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+
+
 def together(one: Callable[[], Result], other: Callable[[], Other]) -> tuple[Result, Other]:
     """Return the results of two jobs, the first of which runs in a thread of its own."""
     with ThreadPoolExecutor(1) as pool:

@@ -8,13 +8,11 @@ import json
 import os
 import secrets
 import tempfile
-import threading
 import time
 import traceback
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import lru_cache, partial
 from importlib import resources
 from typing import Any, NamedTuple
@@ -26,8 +24,9 @@ from starlette.types import Receive, Scope, Send
 from linsep import __version__
 from linsep.data.bodies import Limits, ParsedBody, Refused, parse
 from linsep.data.example_log import encode
+from linsep.data.parallel import step_back
 from linsep.errors import DataError
-from linsep.serve.inference import VERSION, Answer, Inference, constant, respond
+from linsep.serve.inference import VERSION, Answer, Inference, constant
 from linsep.serve.service import Request as Learning
 from linsep.serve.service import Service
 
@@ -97,13 +96,7 @@ def refusal(error: Exception) -> Response:
     headers = {"Retry-After": "1" if status == 429 else "5"} if status in (429, 503) else {}
     headers |= {"Connection": "close"} if status in (408, 413) else {}
     headers |= {"Allow": error.where} if status == 405 else {}
-    return respond({"error": error.what, "at": error.where or None}, status, headers)
-
-
-def _step_back() -> None:
-    """Let this thread have what others leave of the processors: large batches must not make predictions wait."""
-    with suppress(AttributeError, OSError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+    return Answer({"error": error.what, "at": error.where or None}, status, headers)
 
 
 class Queue:
@@ -174,7 +167,7 @@ class Application:
         self.service, self.name, self.access = service, name, access or Access()
         self.listeners = self.active = self.learned = self.predicted = 0
         self.started, self.closing = time.time(), False
-        self.bulk = ThreadPoolExecutor(2, "bulk", initializer=_step_back)
+        self.bulk = ThreadPoolExecutor(2, "bulk", initializer=step_back)
         self.learning, self.keeping = Queue(self._learn, waiting, self.bulk), Queue(service.keep, 100_000, self.bulk)
         self.inference = infer = Inference(service, name)
         self.get: dict[str, Handler] = {
@@ -274,7 +267,7 @@ class Application:
             found = zip(parsed.ids, parsed.listed(), answer["labels"], strict=True)
             rows = [(name, x, label) for name, x, label in found if name is not None]
             await self.keeping.put(rows, len(rows))
-        return respond(answer)
+        return Answer(answer)
 
     def _predicted(self, parsed: ParsedBody, wanted: list[str]) -> dict[str, Any]:
         predictor = self.service.predictor
@@ -299,7 +292,7 @@ class Application:
 
     async def stats(self, _: Request) -> Response:
         """Say where the learner stands."""
-        return respond(await self._stats())
+        return Answer(await self._stats())
 
     async def _stats(self) -> dict[str, Any]:
         async with self.learning.lock:
@@ -315,7 +308,7 @@ class Application:
                 raise Refused(f"{name} is a whole number", name)
             numbers.append(int(text))
         found = await asyncio.to_thread(self.service.mistakes_after, numbers[0], min(numbers[1], 10_000))
-        return respond({"mistakes": found})
+        return Answer({"mistakes": found})
 
     async def model(self, _: Request) -> Response:
         """Return the model as a file."""

@@ -31,6 +31,7 @@ class _Client:
 
     _kind: type[httpx.Client | httpx.AsyncClient]
     _http: httpx.Client | httpx.AsyncClient
+    _run: Callable[..., Any]
 
     def __init__(
         self, url: str, token: str | None = None, *, retries: int = 8, timeout: float = 60.0, longest_wait: float = 30.0
@@ -66,9 +67,6 @@ class _Client:
                 wait = max(wait, float(asked)) if asked.isdecimal() else wait
             yield wait * random.uniform(0.5, 1.0)
         raise AssertionError
-
-    def _run(self, steps: Generator[Any, Any, Any]) -> Any:
-        raise NotImplementedError
 
     def learn(self, x: Any, y: Any, *, ids: Any = None, key: str | None = None) -> Any:
         """Have examples learned; return of each its number, what was predicted before, and whether it was a mistake.

@@ -27,25 +27,21 @@ _BINARY = "Inference-Header-Content-Length"
 VERSION = "1"
 
 
-def respond(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return an answer in JSON."""
-    return Response(json.dumps(value), status, headers, "application/json") if headers else Answer(value, status)
-
-
 class Answer(Response):
     """An answer in JSON, a value or its text; Starlette's own way to its headers takes longer."""
 
-    def __init__(self, value: Any, status: int = 200) -> None:
+    def __init__(self, value: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
         self.body = (value if isinstance(value, str) else json.dumps(value)).encode()
         self.status_code, self.background = status, None
         self.raw_headers = [(b"content-length", b"%d" % len(self.body)), (b"content-type", b"application/json")]
+        self.raw_headers += [(name.lower().encode(), text.encode()) for name, text in (headers or {}).items()]
 
 
 def constant(value: Any) -> Callable[[Request], Awaitable[Response]]:
     """Return a route that always answers the same."""
 
     async def answer(_: Request) -> Response:
-        return respond(value)
+        return Answer(value)
 
     return answer
 
@@ -66,7 +62,7 @@ class Inference:
         scores = [-1] if len(labels) <= 2 else [-1, len(labels)]
         outputs = [_tensor("label", _datatype(labels), [-1]), _tensor("score", "FP64", scores)]
         about = {"name": self.name, "versions": [VERSION], "platform": "linsep", "inputs": inputs, "outputs": outputs}
-        return respond(about)
+        return Answer(about)
 
     def infer(self, request: Request, body: bytes) -> Response:
         """Predict the labels of rows."""

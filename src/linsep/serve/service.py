@@ -68,26 +68,15 @@ class _Group:
 
     def record(self, width: int) -> Record:
         """Return the new examples as one record."""
-        served = np.array(self.served, np.int32)
-        y = np.array(self.y, np.int32)
+        served, y = np.array(self.served, np.int32), np.array(self.y, np.int32)
         return Record(LogRows.joined(self.rows), width, y, served if (served >= 0).any() else None)
 
 
 class Service:
-    """A learner with its folder.
+    """A learner with its folder, which a fitted model or the parameters of one begin.
 
-    Parameters
-    ----------
-    folder : path
-    model : Online, optional
-        What a new folder begins with: parameters, and weights if it is fitted.
-    classes : list, optional
-        Labels that are known from the start.
-    limits : Limits, optional
-    pending_days : float
-        How long a row that was predicted waits for its label.
-    keep_days : float, optional
-        How long examples stay in the log, all of them unless given.
+    ``classes`` are labels known from the start; rows that were predicted wait ``pending_days`` for their labels, and
+    examples stay in the log for ``keep_days``, all of them unless it is given.
     """
 
     def __init__(
