@@ -296,9 +296,9 @@ def _integers(design: Cells) -> tuple[Array, list[int]]:
     if is_sparse(X) and X.shape[0] * X.shape[1] > _CELLS:
         raise DataError("X", "differences of rows of a sparse matrix have more digits than 64 bits hold: round it")
     columns = [over_power(column) for column in (X.toarray() if is_sparse(X) else X).T]
-    powers = [-min(0, exponent) for _, exponent in columns]
-    table = [whole << (exponent + power) for (whole, exponent), power in zip(columns, powers, strict=True)]
-    return np.array(table, dtype=object).T, [scale << power for scale, power in zip(scales, powers, strict=True)]
+    power = max((-exponent for _, exponent in columns if exponent < 0), default=0)  # one: directions stay short
+    table = [whole << (exponent + power) for whole, exponent in columns]
+    return np.array(table, dtype=object).T, [scale << power for scale in scales]
 
 
 def _exact_difference(a: Any, b: Any) -> Any:

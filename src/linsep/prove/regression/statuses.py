@@ -8,6 +8,7 @@ the case.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -70,7 +71,7 @@ class Statuses:
         if slope == 0:
             return UNDETERMINED, target, None
         sign = 1 if slope > 0 else -1
-        key = tuple(sign * value for value in target)
+        key = tuple(primitive([sign * value for value in target]))
         if key not in self._known:
             self._known[key] = self._member(key)
         found = self._known[key]
@@ -82,8 +83,10 @@ class Statuses:
         if status == UNDETERMINED:
             return Status(status, None, self._both(c, target, found))
         sign = -1 if status == DOWN else 1
-        rows, multipliers = (np.empty(0, dtype=np.intp), []) if found is None else found[:2]
-        return Status(status, self._combined({k: sign * value for k, value in c.items()}, rows, multipliers))
+        rows, multipliers, _ = found or _Membership(np.empty(0, dtype=np.intp), [])
+        factor = math.gcd(*target)  # that the question to the core leaves out
+        goal = {k: sign * value for k, value in c.items()}
+        return Status(status, self._combined(goal, rows, [factor * m for m in multipliers]))
 
     def _both(self, c: dict[int, int], target: list[int], found: _Membership | None) -> tuple[list[int], list[int]]:
         """Return directions in ``C`` that are positive and negative on ``c``."""
@@ -147,7 +150,7 @@ class Statuses:
         The separated rows cannot cancel among themselves, so that rows that cancel hold the target.
         """
         while True:
-            place = self._places.get(tuple(primitive(list(target))))
+            place = self._places.get(target)
             if place is not None:  # it is a multiple of a row
                 times = next(Fraction(a, int(b)) for a, b in zip(target, self.table.lines[place], strict=True) if a)
                 return _Membership(self.pool[[place]], [times])
