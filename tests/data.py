@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import signal
 import warnings
 
@@ -9,6 +10,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
+
+from linsep.data.read import read
+from linsep.data.source import Source
+from linsep.errors import ReadError
 
 # An online learner visits examples one at a time: a weight scales a step, and a row given twice is visited twice
 # (docs/mathematics.md). So a weight of 2 is not a row given twice, which is what these two checks ask for.
@@ -37,6 +42,29 @@ def command(*arguments):
         return ended.code, printed.getvalue()
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def dense(X):
+    """Return rows as an array, whatever they are stored in."""
+    return X.toarray() if sp.issparse(X) else X
+
+
+def read_rows(data, **options):
+    """Return rows and labels of a file, of a source, or of a text, as lists."""
+    X, y = (data if isinstance(data, Source) else read(_opened(data), **options)).to_arrays()
+    return dense(X).tolist(), None if y is None else y.tolist()
+
+
+def refusal(data, **options):
+    """Return the one line, without folders, with which a file or a text is refused."""
+    with pytest.raises(ReadError) as caught:
+        read_rows(data, **options)
+    assert "\n" not in str(caught.value)
+    return re.sub(r"[^\s']*/(?=[\w.-]+\.\w)", "", str(caught.value))
+
+
+def _opened(data):
+    return io.BytesIO(data.encode() if isinstance(data, str) else data) if isinstance(data, str | bytes) else data
 
 
 def few(cases, quick):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +10,17 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-import scipy.sparse as sp
 
+from data import dense, refusal
 from linsep.data import numpy_files, schema, tables
 from linsep.data.read import read
 from linsep.data.schema import BOOLEAN, DATE, HASHED_WORD, NUMBER, TEXT, WORD
 from linsep.data.words import hash_name
-from linsep.errors import ReadError
-
-
-def dense(X: Any) -> np.ndarray:
-    return X.toarray() if sp.issparse(X) else X
 
 
 def parquet(path: Path, **columns_of: Any) -> Path:
     pq.write_table(pa.table(columns_of), path)
     return path
-
-
-def complaint(path: Path | list[Path], **options: Any) -> str:
-    with pytest.raises(ReadError) as caught:
-        read(path, **options).to_arrays()
-    said = str(caught.value)
-    assert "\n" not in said
-    return re.sub(r"[^\s']*/", "", said)  # names without their folders
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -44,12 +30,12 @@ def complaint(path: Path | list[Path], **options: Any) -> str:
 @pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
 def test_labels_that_are_missing_or_infinite(tmp_path: Path) -> None:
     path = parquet(tmp_path / "t.parquet", a=[1.0, 2.0, 3.0, 4.0], y=["no", None, "yes", "no"])
-    assert complaint(path) == "t.parquet: row 1, column 'y': a missing label (missing='drop' allows it)"
+    assert refusal(path) == "t.parquet: row 1, column 'y': a missing label (missing='drop' allows it)"
     X, y = read(path, missing="drop").to_arrays()
     assert (X.tolist(), y.tolist()) == ([[1.0], [3.0], [4.0]], ["no", "yes", "no"])
     path = parquet(tmp_path / "f.parquet", a=[1.0, 2.0, 3.0], y=[0.0, np.nan, np.inf])
-    assert complaint(path) == "f.parquet: row 1, column 'y': a missing label (missing='drop' allows it)"
-    assert complaint(path, missing="drop") == "f.parquet: row 2, column 'y': an infinite label"
+    assert refusal(path) == "f.parquet: row 1, column 'y': a missing label (missing='drop' allows it)"
+    assert refusal(path, missing="drop") == "f.parquet: row 2, column 'y': an infinite label"
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
@@ -87,13 +73,13 @@ def test_tables_that_do_not_agree(tmp_path: Path) -> None:
     words = parquet(tmp_path / "2.parquet", a=["one"], s=["x"], y=[1])
     other = parquet(tmp_path / "3.parquet", b=[1.0], s=["x"], y=[1])
     what = "2.parquet: row 0, column 'a': 'one' is not a number, as the cells above are (categorical='a' allows it)"
-    assert complaint([one, words]) == what
-    assert complaint([one, other]) == "3.parquet: no column is named 'a'; there are 'b', 's', 'y'"
-    assert complaint(one, n_features=7).startswith("1.parquet: has ")
-    assert complaint(one, n_features=7).endswith(" features, but 7 are expected")
+    assert refusal([one, words]) == what
+    assert refusal([one, other]) == "3.parquet: no column is named 'a'; there are 'b', 's', 'y'"
+    assert refusal(one, n_features=7).startswith("1.parquet: has ")
+    assert refusal(one, n_features=7).endswith(" features, but 7 are expected")
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0]), pa.array([0])], names=["a", "a", "y"])
     pa.feather.write_feather(table, str(tmp_path / "twice.feather"))
-    assert complaint(tmp_path / "twice.feather") == "twice.feather: two columns have the same name"
+    assert refusal(tmp_path / "twice.feather") == "twice.feather: two columns have the same name"
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -103,11 +89,11 @@ def test_tables_that_do_not_agree(tmp_path: Path) -> None:
 def test_arrays_whose_shapes_or_labels_do_not_fit(tmp_path: Path) -> None:
     np.save(tmp_path / "2.npy", np.eye(3, 2))
     np.save(tmp_path / "3.npy", np.eye(3))
-    assert complaint([tmp_path / "3.npy", tmp_path / "2.npy"]) == "2.npy: has 2 columns, but 3.npy has 3"
-    assert complaint(tmp_path / "3.npy", n_features=9) == "3.npy: has 2 features, but 9 are expected"
-    assert complaint(tmp_path / "3.npy", target=7).startswith("3.npy: ")
+    assert refusal([tmp_path / "3.npy", tmp_path / "2.npy"]) == "2.npy: has 2 columns, but 3.npy has 3"
+    assert refusal(tmp_path / "3.npy", n_features=9) == "3.npy: has 2 features, but 9 are expected"
+    assert refusal(tmp_path / "3.npy", target=7).startswith("3.npy: ")
     np.save(tmp_path / "nan.npy", [[1.0, 0.0], [2.0, np.nan]])
-    assert complaint(tmp_path / "nan.npy") == "nan.npy: row 1: the label is not a finite number"
+    assert refusal(tmp_path / "nan.npy") == "nan.npy: row 1: the label is not a finite number"
 
 
 def test_pages_that_have_been_read_are_given_back_and_come_back(
@@ -129,8 +115,8 @@ def test_archives_must_have_the_same_features(tmp_path: Path) -> None:
     one, other = tmp_path / "1.npz", tmp_path / "2.npz"
     np.savez(one, X=np.eye(2), y=[0, 1])
     np.savez(other, X=np.eye(2, 3), y=[0, 1])
-    assert complaint([one, other]) == "2.npz: has other features than 1.npz"
-    assert complaint(one, n_features=3) == "1.npz: has 2 features, but 3 are expected"
+    assert refusal([one, other]) == "2.npz: has other features than 1.npz"
+    assert refusal(one, n_features=3) == "1.npz: has 2 features, but 3 are expected"
 
 
 def test_labels_of_bytes_are_words(tmp_path: Path) -> None:

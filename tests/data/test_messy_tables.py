@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
+from data import read_rows, refusal
 from linsep import Perceptron, fit_source, read, separate, separation
 from linsep.data import delimited
 from linsep.data.read import options_like
@@ -28,11 +29,6 @@ from linsep.errors import DataNote, ParameterError, ReadError
 
 GAPS = ("", "NA", "NaN", "null", "?")
 quick = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
-
-
-def rows(source: Any) -> tuple[list[list[float]], list[Any]]:
-    X, y = source.to_arrays()
-    return (X.toarray() if sp.issparse(X) else X).tolist(), None if y is None else y.tolist()
 
 
 def open_text(text: str | bytes, **options: Any) -> Any:
@@ -51,10 +47,7 @@ def noted(text: str | bytes, **options: Any) -> tuple[Any, list[str]]:
 
 
 def refused(text: str | bytes, **options: Any) -> str:
-    with pytest.raises(ReadError) as caught:
-        open_text(text, **options).to_arrays()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    return refusal(text, format="csv", **options)
 
 
 def one_hot(table: list[list[str]], kinds: str) -> tuple[list[list[float]], list[tuple[int, str | None]]]:
@@ -105,7 +98,7 @@ def test_words_are_one_hot_columns_made_by_hand(drawn: tuple[list[list[str]], st
     if words:
         assert X.has_canonical_format
     again = open_text(out.getvalue(), layout=Layout.from_state(source.state()), target="class")
-    assert rows(again)[0] == expected  # as a model reads it
+    assert read_rows(again)[0] == expected  # as a model reads it
 
 
 @quick
@@ -121,7 +114,7 @@ def test_typed_tables_have_the_same_columns(tmp_path_factory: pytest.TempPathFac
             columns[f"c{j}"] = pa.array(columns[f"c{j}"], pa.string())
     pq.write_table(pa.table({**columns, "class": ["k"] * len(table)}), path)
     words = [f"c{j}" for j, kind in enumerate(kinds) if kind == "w"]
-    found, _ = rows(read(path, categorical=words))
+    found, _ = read_rows(read(path, categorical=words))
     assert found == one_hot(table, kinds)[0]
 
 
@@ -148,9 +141,9 @@ def test_a_level_never_seen_has_no_weight() -> None:
     assert model.feature_names_in_.tolist() == ["x", "town=Ulm", "town=Bonn", "town=missing"]
     test = open_text("town,x\nParis,1\nBonn,5\nRome,2\n", **options_like(train.state(), labels=False))
     with pytest.warns(DataNote, match="2 cells hold words that did not occur in training; linsep counts them as zero"):
-        assert rows(test)[0] == [[1, 0, 0, 0], [5, 0, 1, 0], [2, 0, 0, 0]]
+        assert read_rows(test)[0] == [[1, 0, 0, 0], [5, 0, 1, 0], [2, 0, 0, 0]]
     more = open_text("town,x\nParis,1\n", **options_like(train.state(), labels=False), new_levels=True)
-    assert rows(more)[0] == [[1, 0, 0, 0, 1]]  # as for training that goes on
+    assert read_rows(more)[0] == [[1, 0, 0, 0, 1]]  # as for training that goes on
 
 
 @pytest.mark.parametrize("block_bytes", [60, 1 << 20])
@@ -193,7 +186,7 @@ def test_a_word_that_turns_up_late() -> None:
         assert len(notes) == 1
         assert notes[0].startswith("input:2002: linsep reads column 'cyl' as words, because 'rotary' is not a number")
         assert source.names == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
-        assert rows(source)[0] == one_hot([row.split(",")[:2] for row in text.split()[1:]], "wn")[0]
+        assert read_rows(source)[0] == one_hot([row.split(",")[:2] for row in text.split()[1:]], "wn")[0]
     with pytest.warns(DataNote):
         model = fit_source(Perceptron(shuffle=False, max_iter=3), open_text(text, block_bytes=4000))
     assert model.feature_names_in_.tolist() == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
@@ -240,17 +233,17 @@ def test_dates_are_days(form: str) -> None:
     cells = [moment.strftime(form) for moment in moments]
     source, notes = noted(f"when,class\n{cells[0]},a\n{cells[1]},b\n")
     expected = [[days(datetime.strptime(cell, form).replace(tzinfo=UTC))] for cell in cells]
-    assert np.allclose(rows(source)[0], expected, rtol=1e-15)
+    assert np.allclose(read_rows(source)[0], expected, rtol=1e-15)
     assert len(notes) == 1
     assert "column 'when' holds dates or times, written as" in notes[0]
     assert open_text(f"when,class\n{cells[0]},a\n{cells[1]},b\n", dates=False).names is not None
-    assert rows(open_text(f"when,class\n{cells[0]},a\n{cells[1]},b\n", dates=False))[0] == [[1, 0], [0, 1]]
+    assert read_rows(open_text(f"when,class\n{cells[0]},a\n{cells[1]},b\n", dates=False))[0] == [[1, 0], [0, 1]]
 
 
 def test_which_number_is_the_day() -> None:
     def first(*cells: str, **options: Any) -> float:
         text = "when,class\n" + "".join(f"{cell},a\n" for cell in cells)
-        return float(rows(noted(text, **options)[0])[0][0][0])
+        return float(read_rows(noted(text, **options)[0])[0][0][0])
 
     assert first("02/01/1970", "03/04/1970") == 31  # by default the month comes first
     assert first("02/01/1970", "13/01/1970") == 1
@@ -271,11 +264,11 @@ def test_which_number_is_the_day() -> None:
 def test_numbers_in_other_spellings(cells: list[str], values: list[float], said: str) -> None:
     text = "v,class\n" + "".join(f"{cell},k{i}\n" for i, cell in enumerate(cells))
     source, notes = noted(text)
-    assert [row[0] for row in rows(source)[0]] == values
+    assert [row[0] for row in read_rows(source)[0]] == values
     assert len(notes) == 1
     assert said in notes[0]
     words = open_text(text, categorical="v")
-    assert rows(words)[0] == np.eye(len(cells)).tolist()
+    assert read_rows(words)[0] == np.eye(len(cells)).tolist()
     late = "v,class\n" + f"{cells[0]},a\n" * 1500 + "odd,b\n"
     source, notes = noted(late)
     assert source.layout.columns == (("v", "word"),)
@@ -293,12 +286,12 @@ def test_not_every_cell_has_the_sign() -> None:
 def test_decimal_commas(delimiter: str) -> None:
     text = "size;weight;class\n1,5;2,25;yes\n-3;1.234,5;no\n0,5;7;no\n".replace(";", delimiter)
     source, notes = noted(text)
-    assert rows(source)[0] == [[1.5, 2.25], [-3, 1234.5], [0.5, 7]]
+    assert read_rows(source)[0] == [[1.5, 2.25], [-3, 1234.5], [0.5, 7]]
     assert notes[0] == "input: linsep reads commas as decimal marks (decimal='.' turns this off)"
     assert open_text(text, decimal=".").layout.columns == (("size", "word"), ("weight", "word"))
     late = "a;class\n" + "1,5;x\n2;y\n" * 900 + "3,75;x\n"
-    assert rows(noted(late, block_bytes=2000)[0])[0][-1] == [3.75]
-    assert rows(open_text("a;b;class\n1,5;2;x\n", decimal=","))[0] == [[1.5, 2]]
+    assert read_rows(noted(late, block_bytes=2000)[0])[0][-1] == [3.75]
+    assert read_rows(open_text("a;b;class\n1,5;2;x\n", decimal=","))[0] == [[1.5, 2]]
     with pytest.raises(ParameterError, match="decimal must be"):
         open_text(text, decimal=":")
 
@@ -309,13 +302,13 @@ def test_gaps() -> None:
     assert refused(text).startswith(
         "input:3, column 'x': a missing value (missing='zero' or missing='drop' or missing="
     )
-    assert rows(open_text(text, missing="zero"))[0] == [[1, 1, 0], [0, 0, 1], [0, 1, 0], [4, 0, 1]]
-    assert rows(open_text(text, missing="drop"))[0] == [[1, 1]]
+    assert read_rows(open_text(text, missing="zero"))[0] == [[1, 1, 0], [0, 0, 1], [0, 1, 0], [4, 0, 1]]
+    assert read_rows(open_text(text, missing="drop"))[0] == [[1, 1]]
     source = open_text(text, missing="indicator")
-    assert rows(source)[0] == [[1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0], [4, 0, 0, 1]]
+    assert read_rows(source)[0] == [[1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0], [4, 0, 0, 1]]
     assert source.names == ["x", "town=Ulm", "x=missing", "town=missing"]
-    assert rows(open_text("x,class\n1,a\n-9,b\n", gaps=["-9"], missing="indicator"))[0] == [[1, 0], [0, 1]]
-    assert rows(open_text("x,class\n1,a\n2,b\n", missing="indicator"))[0] == [[1], [2]]
+    assert read_rows(open_text("x,class\n1,a\n-9,b\n", gaps=["-9"], missing="indicator"))[0] == [[1, 0], [0, 1]]
+    assert read_rows(open_text("x,class\n1,a\n2,b\n", missing="indicator"))[0] == [[1], [2]]
     assert open_text("x,class\nNA,a\n2,b\n", gaps=[""]).layout.columns == (("x", "word"),)
 
 
@@ -338,7 +331,7 @@ def test_labels_that_look_like_measurements() -> None:
         "input: the label would be the last column, 'price', but it holds numbers with fractions, such as 1.5: name "
         "the label column with target='sex'; columns with few values: 'sex'"
     )
-    assert len(set(rows(open_text(text, target="price"))[1])) == 80
+    assert len(set(read_rows(open_text(text, target="price"))[1])) == 80
     many = "x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(120))
     assert "it holds 60 different numbers in 120 rows" in refused(many)
     assert len(open_text("x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(900))).to_arrays()[1]) == 900
@@ -368,7 +361,7 @@ def test_labels_of_other_files(tmp_path: Path, form: str) -> None:
     with pytest.raises(ReadError, match="the labels are numbers with fractions"):
         read(path).to_arrays()
     if form == "npy":
-        assert rows(read(path, target=-1))[1] == y.tolist()  # the user is right
+        assert read_rows(read(path, target=-1))[1] == y.tolist()  # the user is right
 
 
 def test_a_target_that_is_named_is_right() -> None:
@@ -396,10 +389,10 @@ def test_labels_of_typed_tables(tmp_path: Path) -> None:
 def test_encodings() -> None:
     text = "größe,ort,class\n1,Köln,ä\n2,Ulm,b\n"
     for encoding in ("utf-8", "utf-8-sig"):
-        assert rows(open_text(text.encode(encoding)))[1] == ["ä", "b"]
+        assert read_rows(open_text(text.encode(encoding)))[1] == ["ä", "b"]
     for encoding in ("latin-1", "cp1252", "utf-16", "utf-16-le"):
         source = open_text(text.encode(encoding), encoding=encoding)
-        assert (rows(source)[1], source.names) == (["ä", "b"], ["größe", "ort=Köln", "ort=Ulm"])
+        assert (read_rows(source)[1], source.names) == (["ä", "b"], ["größe", "ort=Köln", "ort=Ulm"])
     source, notes = noted(text.encode("utf-16"))
     assert source.names == ["größe", "ort=Köln", "ort=Ulm"]
     assert notes == ["input: the text is UTF-16 (encoding='utf-8' reads it as UTF-8)"]
@@ -416,10 +409,10 @@ def test_files_whose_columns_are_in_another_order(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("x,town,class\n1,Ulm,a\n2,Bonn,b\n")
     (tmp_path / "2.csv").write_text("class,more,town,x\nb,0,Rom,3\na,0,Ulm,4\n")
     source = read([tmp_path / "1.csv", tmp_path / "2.csv"])
-    assert rows(source) == ([[1, 1, 0, 0], [2, 0, 1, 0], [3, 0, 0, 1], [4, 1, 0, 0]], ["a", "b", "b", "a"])
+    assert read_rows(source) == ([[1, 1, 0, 0], [2, 0, 1, 0], [3, 0, 0, 1], [4, 1, 0, 0]], ["a", "b", "b", "a"])
     (tmp_path / "1.csv").write_text("x,z,class\n1,5,a\n")
     (tmp_path / "2.csv").write_text("class,x,z\nb,2,6\n")
-    assert rows(read(str(tmp_path / "*.csv"))) == ([[1, 5], [2, 6]], ["a", "b"])
+    assert read_rows(read(str(tmp_path / "*.csv"))) == ([[1, 5], [2, 6]], ["a", "b"])
     (tmp_path / "2.csv").write_text("class,x\nb,2\n")
     with pytest.raises(ReadError, match=r"2\.csv:1: the header differs from that of .*: no column is named 'z'"):
         read([tmp_path / "1.csv", tmp_path / "2.csv"]).to_arrays()
@@ -511,7 +504,7 @@ def test_any_cells_in_any_encoding(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataNote)
             try:
-                found: Any = rows(read(path, missing=missing, block_bytes=block_bytes, target=-1))
+                found: Any = read_rows(read(path, missing=missing, block_bytes=block_bytes, target=-1))
             except ReadError as error:
                 assert "\n" not in str(error)  # noqa: PT017
                 assert str(error).startswith(str(path))  # noqa: PT017

@@ -24,34 +24,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
+from data import read_rows, refusal
 from linsep.data.files import File, pieces
 from linsep.data.parallel import cores, side_by_side
 from linsep.data.read import read
-from linsep.data.source import Source
 from linsep.data.words import hash_name
 from linsep.errors import DataNote, ReadError
 
 quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def dense(X: Any) -> np.ndarray:
-    return X.toarray() if sp.issparse(X) else X
-
-
-def rows(source: Source) -> tuple[list[list[float]], list[Any] | None]:
-    X, y = source.to_arrays()
-    return dense(X).tolist(), None if y is None else y.tolist()
-
-
-def read_text(text: str | bytes, **options: Any) -> tuple[list[list[float]], list[Any] | None]:
-    return rows(read(io.BytesIO(text.encode() if isinstance(text, str) else text), **options))
-
-
-def error(text: str | bytes, **options: Any) -> str:
-    with pytest.raises(ReadError) as caught:
-        read_text(text, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -103,7 +83,7 @@ def test_every_format_gives_the_same_rows_at_any_block_size(data: dict[str, Path
     for name, path in data.items():
         for block_bytes in (1, 50, 300, 1 << 22):
             source = read(path, block_bytes=block_bytes)
-            assert rows(source) == (X.tolist(), y.tolist()), (name, block_bytes)
+            assert read_rows(source) == (X.tolist(), y.tolist()), (name, block_bytes)
             assert source.n_features == 3
             assert source.size == path.stat().st_size
             assert source.position == source.size
@@ -121,25 +101,25 @@ def test_every_format_gives_the_same_rows_at_any_block_size(data: dict[str, Path
 
 
 def test_every_format_can_come_from_a_stream(data: dict[str, Path]) -> None:
-    expected = rows(read(data["csv"]))
+    expected = read_rows(read(data["csv"]))
     for path in data.values():
         source = read(io.BytesIO(path.read_bytes()))
-        assert rows(source) == expected
-        assert rows(source) == expected
+        assert read_rows(source) == expected
+        assert read_rows(source) == expected
         assert source.fingerprint() == read(io.BytesIO(path.read_bytes())).fingerprint()
         assert source.size == path.stat().st_size
 
 
 def test_several_files_and_globs_are_one_source(data: dict[str, Path], tmp_path: Path) -> None:
-    X, y = rows(read(data["csv"]))
+    X, y = read_rows(read(data["csv"]))
     os.link(data["csv"], tmp_path / "data-2.csv")
     for path in (tmp_path / "data*.csv", [data["csv"], tmp_path / "data-2.csv"]):
         source = read(path)
-        assert rows(source) == (X + X, y + y)
+        assert read_rows(source) == (X + X, y + y)
         assert source.size == 2 * data["csv"].stat().st_size == source.position
     odd = tmp_path / "[x].csv"  # a name that looks like a glob
     os.link(data["csv"], odd)
-    assert rows(read(odd)) == (X, y)
+    assert read_rows(read(odd)) == (X, y)
     with pytest.raises(ReadError, match=r"nothing\*: no file"):
         read(tmp_path / "nothing*")
 
@@ -194,7 +174,7 @@ def test_a_stream_that_is_not_kept_is_read_once() -> None:
         list(source)
     assert source.size is None
     twice = read(Pipe(), block_bytes=64)
-    assert rows(twice) == rows(twice) == rows(whole)
+    assert read_rows(twice) == read_rows(twice) == read_rows(whole)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are not everywhere")
@@ -205,7 +185,7 @@ def test_a_named_pipe_is_a_stream(tmp_path: Path) -> None:
     writer.start()
     source = read(pipe)
     writer.join()
-    assert rows(source) == rows(source) == ([[1], [2]], [0, 1])
+    assert read_rows(source) == read_rows(source) == ([[1], [2]], [0, 1])
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,9 +236,9 @@ def test_bad_paths_and_options(tmp_path: Path) -> None:
 
 def test_the_positive_label_must_occur() -> None:
     text = "a,y\n1,no\n2,yes\n"
-    assert read_text(text, positive="yes")[1] == ["no", "yes"]
-    assert "no row has the label 'maybe'; there are 'no', 'yes'" in error(text, positive="maybe")
-    assert read_text("1 1:1\n-1 1:2\n", positive="+1")[1] == [1, -1]
+    assert read_rows(text, positive="yes")[1] == ["no", "yes"]
+    assert "no row has the label 'maybe'; there are 'no', 'yes'" in refusal(text, positive="maybe")
+    assert read_rows("1 1:1\n-1 1:2\n", positive="+1")[1] == [1, -1]
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -268,11 +248,11 @@ def test_the_positive_label_must_occur() -> None:
 def test_indices_start_at_one_unless_told_otherwise() -> None:
     one = read(io.BytesIO(b"1 1:1 3:3\n-1 2:2\n"), block_bytes=1)
     assert one.n_features == 0
-    assert rows(one)[0] == [[1, 0, 3], [0, 2, 0]]
+    assert read_rows(one)[0] == [[1, 0, 3], [0, 2, 0]]
     assert one.n_features == 3
-    assert rows(read(io.BytesIO(b"1 1:1 3:3\n-1 0:2\n"), zero_based=True))[0] == [[0, 1, 0, 3], [2, 0, 0, 0]]
-    assert read_text("1 1:1\n", zero_based=True)[0] == [[0, 1]]
-    said = error("1 1:1\n1 0:1\n")
+    assert read_rows(read(io.BytesIO(b"1 1:1 3:3\n-1 0:2\n"), zero_based=True))[0] == [[0, 1, 0, 3], [2, 0, 0, 0]]
+    assert read_rows("1 1:1\n", zero_based=True)[0] == [[0, 1]]
+    said = refusal("1 1:1\n1 0:1\n")
     assert said == "input:2: '0:1' has index 0, but indices start at 1 unless zero_based=True"
 
 
@@ -283,11 +263,11 @@ def test_rows_grow_wider() -> None:
 
 
 def test_a_given_number_of_features() -> None:
-    assert read_text("1 1:1\n", n_features=3)[0] == [[1, 0, 0]]
-    assert read_text("1 0:1\n", n_features=3, zero_based=True)[0] == [[1, 0, 0]]
-    assert read_text("1 3:1\n", n_features=3)[0] == [[0, 0, 1]]
-    assert error("1 4:1\n", n_features=3).startswith("input:1: the index of '4:1' is beyond")
-    assert error("1 0:1\n1 3:1\n", n_features=3, zero_based=True).startswith("input:2: the index of '3:1' is beyond")
+    assert read_rows("1 1:1\n", n_features=3)[0] == [[1, 0, 0]]
+    assert read_rows("1 0:1\n", n_features=3, zero_based=True)[0] == [[1, 0, 0]]
+    assert read_rows("1 3:1\n", n_features=3)[0] == [[0, 0, 1]]
+    assert refusal("1 4:1\n", n_features=3).startswith("input:1: the index of '4:1' is beyond")
+    assert refusal("1 0:1\n1 3:1\n", n_features=3, zero_based=True).startswith("input:2: the index of '3:1' is beyond")
 
 
 def test_query_numbers_are_ignored_with_one_notice() -> None:
@@ -301,15 +281,15 @@ def test_query_numbers_are_ignored_with_one_notice() -> None:
 @pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
 def test_nan_is_a_missing_value() -> None:
     text = "1 1:1 2:2\n1 1:nan 2:2\n-1 2:3\n"
-    assert error(text).startswith("input:2: nan is a missing value")
-    assert read_text(text, missing="zero")[0] == [[1, 2], [0, 2], [0, 3]]
-    assert read_text(text, missing="drop") == ([[1, 2], [0, 3]], [1, -1])
+    assert refusal(text).startswith("input:2: nan is a missing value")
+    assert read_rows(text, missing="zero")[0] == [[1, 2], [0, 2], [0, 3]]
+    assert read_rows(text, missing="drop") == ([[1, 2], [0, 3]], [1, -1])
 
 
 def test_labels_can_be_left_out() -> None:
-    assert read_text("1:1 2:2\n2:1\n", labels=False) == ([[1, 2], [0, 1]], None)
-    assert read_text("+1 1:1 2:2\n2:1\n", labels=False) == ([[1, 2], [0, 1]], None)
-    assert error("1 1:1\n1:1\n") == "input:2: no label before '1:1'"
+    assert read_rows("1:1 2:2\n2:1\n", labels=False) == ([[1, 2], [0, 1]], None)
+    assert read_rows("+1 1:1 2:2\n2:1\n", labels=False) == ([[1, 2], [0, 1]], None)
+    assert refusal("1 1:1\n1:1\n") == "input:2: no label before '1:1'"
 
 
 @quick
@@ -323,7 +303,7 @@ def test_labels_can_be_left_out() -> None:
 def test_scikit_learn_reads_the_same(table: list[tuple[int, dict[int, float]]]) -> None:
     text = "".join(f"{label} " + " ".join(f"{j}:{v!r}" for j, v in sorted(row.items())) + "\n" for label, row in table)
     X, y = load_svmlight_file(io.BytesIO(text.encode()), zero_based=False, n_features=50)
-    assert read_text(text, n_features=50, format="libsvm", zero_based=False) == (X.toarray().tolist(), y.tolist())
+    assert read_rows(text, n_features=50, format="libsvm", zero_based=False) == (X.toarray().tolist(), y.tolist())
 
 
 @pytest.mark.compiled
@@ -332,8 +312,8 @@ def test_one_long_line() -> None:
     assert len(text) > 8 << 20
     X, _ = read(io.BytesIO(text), block_bytes=1000).to_arrays()
     assert X.shape == (1, 999_999)
-    assert "is not index:value" in error(b"1 " + b"x" * (10 << 20), format="libsvm")
-    assert "is not a number" in error(b"1 1:" + b"9" * (10 << 20) + b"x")
+    assert "is not index:value" in refusal(b"1 " + b"x" * (10 << 20), format="libsvm")
+    assert "is not a number" in refusal(b"1 1:" + b"9" * (10 << 20) + b"x")
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -390,73 +370,75 @@ def test_later_blocks_may_hold_other_numbers() -> None:
     text = "a,b\n" + "1,0\n" * 100_000 + "2.5,1\n-1e-3,0\n"
     X, _ = read(io.BytesIO(text.encode())).to_arrays()
     assert X[-2:, 0].tolist() == [2.5, -1e-3]
-    assert error(text + "two,1\n", numeric="a").startswith("input:100004, column 'a': 'two' is not a number")
-    assert error(text + "1,1\n,1\n").startswith("input:100005, column 'a': a missing value")
-    assert error(text + "1,1,1\n") == "input:100004: the row has 3 cells, but the table has 2 columns"
-    assert error(text + "1\n") == "input:100004: the row has 1 cell, but the table has 2 columns"
-    assert error(text + "inf,1\n") == "input:100004, column 'a': an infinite number"
-    assert error(text + "1e999,1\n") == "input:100004, column 'a': an infinite number"
-    assert error(text + "1,\n") == "input:100004, column 'b': a missing label (missing='drop' allows it)"
+    assert refusal(text + "two,1\n", numeric="a").startswith("input:100004, column 'a': 'two' is not a number")
+    assert refusal(text + "1,1\n,1\n").startswith("input:100005, column 'a': a missing value")
+    assert refusal(text + "1,1,1\n") == "input:100004: the row has 3 cells, but the table has 2 columns"
+    assert refusal(text + "1\n") == "input:100004: the row has 1 cell, but the table has 2 columns"
+    assert refusal(text + "inf,1\n") == "input:100004, column 'a': an infinite number"
+    assert refusal(text + "1e999,1\n") == "input:100004, column 'a': an infinite number"
+    assert refusal(text + "1,\n") == "input:100004, column 'b': a missing label (missing='drop' allows it)"
     assert (
-        error(text.encode() + b"\xff,1\n")
+        refusal(text.encode() + b"\xff,1\n")
         == "input:100004: the text is not UTF-8: give its encoding, such as encoding='latin-1'"
     )
-    assert error(text + '1,"1\n2,2\n') == "input:100004: a quote opens but never closes"
+    assert refusal(text + '1,"1\n2,2\n') == "input:100004: a quote opens but never closes"
 
 
 def test_positions_count_lines_not_rows() -> None:
     text = 'a,b,y\n\n1,"two\nlines",1\n\n2,x,0\nx,x,1\n'
-    assert error(text, numeric="a").startswith("input:7, column 'a': 'x' is not a number")
-    said = error("1,2,0\n3,x,1\n5,6,1\n", header=False, numeric=1)
+    assert refusal(text, numeric="a").startswith("input:7, column 'a': 'x' is not a number")
+    said = refusal("1,2,0\n3,x,1\n5,6,1\n", header=False, numeric=1)
     assert said.startswith("input:2, column 1: 'x' is not a number")
 
 
 def test_header_or_none() -> None:
-    assert read_text("1,2,0\n3,4,1\n") == ([[1, 2], [3, 4]], [0, 1])
+    assert read_rows("1,2,0\n3,4,1\n") == ([[1, 2], [3, 4]], [0, 1])
     source = read(io.BytesIO(b"a,b,y\n1,2,0\n"))
     assert source.names == ["a", "b"]
     assert read(io.BytesIO(b"1,2,0\n")).names is None
-    assert read_text("1,2,0\n3,4,1\n", header=True) == ([[3, 4]], [1])
+    assert read_rows("1,2,0\n3,4,1\n", header=True) == ([[3, 4]], [1])
     assert read(io.BytesIO(b"x,y\nx,z\n"), header=False).to_arrays()[0].shape[0] == 2
     assert read(io.BytesIO(b"x,x,e\nx,y,p\n")).to_arrays()[0].shape[0] == 2  # a name twice: words, not names
-    assert "two columns are named 'a'" in error("a,a,y\n1,2,3\n")
-    assert read_text("\ufeffa,y\n1,0\n", target="a") == ([[0]], [1])  # byte order mark
+    assert "two columns are named 'a'" in refusal("a,a,y\n1,2,3\n")
+    assert read_rows("\ufeffa,y\n1,0\n", target="a") == ([[0]], [1])  # byte order mark
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
 def test_delimiters_are_found(delimiter: str) -> None:
     text = "a,b,y\n1.5,2,no\n3,4,yes\n".replace(",", delimiter)
-    assert read_text(text) == ([[1.5, 2], [3, 4]], ["no", "yes"])
+    assert read_rows(text) == ([[1.5, 2], [3, 4]], ["no", "yes"])
 
 
 def test_the_target_is_any_column() -> None:
     text = "no,size,kind\n1,10,a\n2,20,b\n"
-    assert read_text(text)[1] == ["a", "b"]
-    assert read_text(text, target="size", ignore="kind") == ([[1], [2]], [10, 20])
-    assert read_text(text, target=0, ignore=["kind"]) == ([[10], [20]], [1, 2])
-    assert read_text(text, target="kind", labels=False) == ([[1, 10], [2, 20]], None)
-    assert error(text, target="knd") == "input: no column is named 'knd'; did you mean 'kind'?"
-    assert "no column has the number 7" in error(text, target=7)
+    assert read_rows(text)[1] == ["a", "b"]
+    assert read_rows(text, target="size", ignore="kind") == ([[1], [2]], [10, 20])
+    assert read_rows(text, target=0, ignore=["kind"]) == ([[10], [20]], [1, 2])
+    assert read_rows(text, target="kind", labels=False) == ([[1, 10], [2, 20]], None)
+    assert refusal(text, target="knd") == "input: no column is named 'knd'; did you mean 'kind'?"
+    assert "no column has the number 7" in refusal(text, target=7)
 
 
 @pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
 def test_missing_cells_of_a_csv() -> None:
     text = "a,s,y\n1,x,0\n?,y,1\n3,,0\nNA,z,1\n"
-    assert error(text).startswith("input:3, column 'a': a missing value")
-    X, _ = read_text(text, missing="zero", hash_bits=3)
+    assert refusal(text).startswith("input:3, column 'a': a missing value")
+    X, _ = read_rows(text, missing="zero", hash_bits=3)
     assert [row[0] for row in X] == [1, 0, 3, 0]
     assert [sum(row[1:]) for row in X] == [1, 1, 0, 1]
-    assert read_text(text, missing="drop")[1] == [0]  # a gap among words, too
-    assert read_text("a,y\n1,0\n2,\n3,1\n", missing="drop") == ([[1], [3]], [0, 1])
-    assert error("a,y\n1,0\n2,\n", missing="zero") == "input:3, column 'y': a missing label (missing='drop' allows it)"
+    assert read_rows(text, missing="drop")[1] == [0]  # a gap among words, too
+    assert read_rows("a,y\n1,0\n2,\n3,1\n", missing="drop") == ([[1], [3]], [0, 1])
+    assert (
+        refusal("a,y\n1,0\n2,\n", missing="zero") == "input:3, column 'y': a missing label (missing='drop' allows it)"
+    )
 
 
 def test_words_among_numbers_must_be_meant() -> None:
     text = "zip,y\n89073,0\n12345,1\nunknown,0\n"
-    assert "categorical='zip'" in error(text, numeric="zip")
+    assert "categorical='zip'" in refusal(text, numeric="zip")
     X, _ = read(io.BytesIO(text.encode()), categorical="zip").to_arrays()
     assert X.sum() == 3
-    assert "'a' is not a number" in error("x,y\na,0\n1,1\n2,1\n", numeric=["x"])
+    assert "'a' is not a number" in refusal("x,y\na,0\n1,1\n2,1\n", numeric=["x"])
 
 
 @pytest.mark.parametrize("date", ["2020-01-31", "2020-01-31T10:00:00Z", "31.1.2020", "1/31/20", "10:30"])
@@ -487,20 +469,20 @@ def test_other_data_is_read_in_the_same_way() -> None:
     assert X[0, 0] == 3
     assert y is None
     assert (
-        error(b"a,t\n1,2\n", layout=train.layout, labels=False) == "input: no column is named 's'; there are 'a', 't'"
+        refusal(b"a,t\n1,2\n", layout=train.layout, labels=False) == "input: no column is named 's'; there are 'a', 't'"
     )
     plain = read(io.BytesIO(b"1,2,0\n3,4,1\n"))
-    assert read_text(b"5,6\n", layout=plain.layout, labels=False) == ([[5, 6]], None)
-    assert read_text(b"5,6,1\n", layout=plain.layout, labels=False, target=-1) == ([[5, 6]], None)
+    assert read_rows(b"5,6\n", layout=plain.layout, labels=False) == ([[5, 6]], None)
+    assert read_rows(b"5,6,1\n", layout=plain.layout, labels=False, target=-1) == ([[5, 6]], None)
 
 
 def test_nothing_to_read() -> None:
-    assert error("") == "input: is empty"
-    assert error("\n\n") == "input: is empty"
-    assert error("a,b\n") == "input: no rows"
-    assert error("# only words\n", format="libsvm") == "input: no rows"
-    assert error("", format="libsvm") == "input: no rows"
-    assert error("a,y\n1,\n", missing="drop") == (
+    assert refusal("") == "input: is empty"
+    assert refusal("\n\n") == "input: is empty"
+    assert refusal("a,b\n") == "input: no rows"
+    assert refusal("# only words\n", format="libsvm") == "input: no rows"
+    assert refusal("", format="libsvm") == "input: no rows"
+    assert refusal("a,y\n1,\n", missing="drop") == (
         "input: no row is left: linsep drops 1 of 1 rows because of missing cells: 1 in column 'y' (missing='drop')"
     )
 
@@ -534,7 +516,7 @@ def test_a_table_keeps_its_types(tmp_path: Path) -> None:
     X, y = read(path, missing="drop").to_arrays()
     assert X.dtype == np.uint8
     assert (X.tolist(), y.tolist()) == ([[1, 1], [2, 2]], ["u", "v"])
-    assert rows(read(path, target="b", missing="zero", ignore="y")) == ([[1], [2], [0]], [1, 2, 3])
+    assert read_rows(read(path, target="b", missing="zero", ignore="y")) == ([[1], [2], [0]], [1, 2, 3])
     with pytest.raises(ReadError, match="did you mean 'b'"):
         read(path, target="bb")
 
@@ -543,8 +525,8 @@ def test_dates_of_a_table_become_days(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"when": pa.array([3 * 43200], pa.timestamp("s")), "y": [1]}), path)
     with pytest.warns(DataNote, match=r"t\.parquet: column 'when' holds dates or times: .* \(ignore='when' leaves"):
-        assert rows(read(path)) == ([[1.5]], [1])
-    assert rows(read(path, target="y", ignore="when"))[1] == [1]
+        assert read_rows(read(path)) == ([[1.5]], [1])
+    assert read_rows(read(path, target="y", ignore="when"))[1] == [1]
 
 
 def test_arrays_are_mapped_and_never_unpickled(tmp_path: Path) -> None:
@@ -588,8 +570,8 @@ def test_missing_values_of_arrays(tmp_path: Path, name: str) -> None:
     for block_bytes in (1, 1 << 20):
         with pytest.raises(ReadError, match="row 1, column 0: a missing value"):
             read(path, block_bytes=block_bytes).to_arrays()
-        assert rows(read(path, missing="zero", block_bytes=block_bytes))[0] == [[1, 2], [0, 1], [1, 1]]
-        assert rows(read(path, missing="drop", block_bytes=block_bytes)) == ([[1, 2], [1, 1]], [0, 1])
+        assert read_rows(read(path, missing="zero", block_bytes=block_bytes))[0] == [[1, 2], [0, 1], [1, 1]]
+        assert read_rows(read(path, missing="drop", block_bytes=block_bytes)) == ([[1, 2], [1, 1]], [0, 1])
 
 
 # ---------------------------------------------------------------------------------------------------------------

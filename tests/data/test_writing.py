@@ -7,15 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data import dense
 from linsep.data import writing
 from linsep.data.read import read
 
 X = np.array([[0.1, -2.0, 1e-300], [5e-324, 1.7976931348623157e308, 0.0], [3.0, -0.5, 123456789.125]])
 Y = np.array([1, -1, 1])
-
-
-def dense(X):
-    return X.toarray() if hasattr(X, "toarray") else X
 
 
 @pytest.mark.parametrize("packed", ["", ".gz", ".zst"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrays import numpy_view, word, words, zero
+from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.options import MISSING
 from linsep.data.schema import BOOLEAN, DATE, GROUPED, NUMBER, PERCENT, UNIT, WORD
 

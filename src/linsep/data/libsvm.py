@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrays import numpy_view, rounded_length, sorted_csr
+from linsep.data.arrays import sorted_csr
+from linsep.data.arrow_arrays import numpy_view, rounded_length
 from linsep.data.cache import Buffers
 from linsep.data.files import File, pieces
 from linsep.data.labels import NOT_FINITE, NUMBER, label, tidy

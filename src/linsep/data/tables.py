@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from linsep.data import cells
-from linsep.data.arrays import counted, numbers, numpy_view, sorted_csr, zero
+from linsep.data.arrays import counted, sorted_csr
+from linsep.data.arrow_arrays import numbers, numpy_view, zero
 from linsep.data.files import File
 from linsep.data.options import Options
 from linsep.data.row_numbers import both

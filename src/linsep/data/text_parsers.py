@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from linsep.compiling import compiled as _compiled
-from linsep.data.arrays import numpy_view, rounded_length
+from linsep.data.arrow_arrays import numpy_view, rounded_length
 from linsep.problem import Array, Floats
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from linsep.data.arrays import csr_array, numbers, word, words
+from linsep.data.arrow_arrays import numbers, word, words
 from linsep.data.cells import number_pattern
 from linsep.data.files import masked, pieces, replacing
 from linsep.errors import DataError
@@ -407,6 +407,8 @@ def _copy_arrays(path: str, source: Source, changes: Changes) -> None:
     sparse = {name: arrays.pop(name) for name in ("data", "indices", "indptr", "shape") if "indptr" in archive.files}
     arrays = {name: a[kept] if a.ndim and len(a) == len(y) else a for name, a in arrays.items()} | {"y": y[labels]}
     if sparse:
+        from linsep.data.arrays import csr_array  # which loads a compiler
+
         X = csr_array((sparse["data"], sparse["indices"], sparse["indptr"]), tuple(sparse["shape"].tolist()))[kept]
         arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
     with sink(path) as file:
