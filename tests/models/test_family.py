@@ -348,7 +348,7 @@ def test_damaged_votes_are_refused(tmp_path):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.compiled
 @parametrize_with_checks(
-    [Perceptron(multi_class="ovr"), *(Perceptron(keep=keep, max_iter=100) for keep in KEEP)],
+    [Perceptron(keep="vote", multi_class="ovr", max_iter=100)],
     expected_failed_checks=lambda _: WEIGHTS_SCALE_STEPS,
 )
 def test_scikit_learn_contract(estimator, check):
