@@ -39,7 +39,12 @@ def numbers(classes, n=400, d=7):
     return X, rng.integers(0, classes, n)
 
 
-@pytest.mark.parametrize("form", ["svm", "csv", "npy"])
+@pytest.mark.parametrize(
+    ("form", "keep"),
+    few(
+        [("svm", "last"), ("csv", "last"), ("npy", "average"), ("npy", "best"), ("csv", "vote"), ("svm", "average")], 5
+    ),
+)
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -53,15 +58,16 @@ def numbers(classes, n=400, d=7):
     ],
 )
 @pytest.mark.parametrize("classes", few([3, 2], 1))
-def test_same_bits_as_in_memory_at_any_block_size(tmp_path, form, parameters, classes):
+def test_same_bits_as_in_memory_at_any_block_size(tmp_path, form, keep, parameters, classes):
     path = write(tmp_path, form, *numbers(classes))
     X, y = read(path).to_arrays()
-    expected = Perceptron(shuffle=False, **parameters).fit(X, y)
-    for size in (700, 5_000, 1 << 22):
-        model = fit_source(Perceptron(shuffle=False, **parameters), read(path, block_bytes=size))
+    expected = Perceptron(shuffle=False, keep=keep, **parameters).fit(X, y)
+    for size in (700, 1 << 22):
+        model = fit_source(Perceptron(shuffle=False, keep=keep, **parameters), read(path, block_bytes=size))
         assert same(model, expected), size
         assert model.n_features_in_ == 7
     assert np.array_equal(model.predict(X), expected.predict(X))
+    assert np.array_equal(model.decision_function(X), expected.decision_function(X))
 
 
 def test_separable_files_end_separated_without_another_look(tmp_path):

@@ -148,19 +148,6 @@ def test_operations_on_rows_are_those_of_numpy_in_both_their_texts(storage, dtyp
             assert average(nothing, rows, i, -1.0, 7, 1) is None
 
 
-def test_an_array_is_not_rows():
-    """The compiler is then told that there is no such operation."""
-    W = np.eye(3)
-    assert text(row_operations._dot, W, 0, W, 0) is None
-    assert text(row_operations._add, W, 0, 1.0, W, 0) is None
-    assert text(row_operations._square, W, 0) is None
-    assert text(row_operations._dot_and_square, W, 0, W) is None
-    assert text(row_operations._fetch, W, 0) is None
-    assert text(row_operations._places, W, 0) is None
-    assert text(row_operations._column, W, 0) is None
-    assert text(row_operations._value, W, 0, 0) is None
-
-
 @pytest.mark.parametrize(("lacking", "squared", "weight", "cap", "soft", "tau"), [
     (3.0, 2.0, 1.0, np.inf, 0.0, 1.5),  # PA: lacking / ‖x‖²
     (3.0, 2.0, 0.5, 2.0, 0.0, 1.0),  # PA-I: at most C times the weight
@@ -170,39 +157,6 @@ def test_an_array_is_not_rows():
 def test_how_far_a_passive_aggressive_machine_moves(lacking, squared, weight, cap, soft, tau):
     rule, rows = rules.PassiveAggressiveRule(1.0, 1.0, cap, soft), Dense(np.array([[np.sqrt(squared)]]))
     assert rules.step(rule, rows, 0, 1.0 - lacking, weight, 0, -1) == pytest.approx(tau)
-
-
-def test_a_row_is_fetched_line_by_line_and_not_beyond_its_end(monkeypatch):
-    touched = []
-    monkeypatch.setattr(row_operations, "_touch", lambda array, place: touched.append((array, int(place))))
-    for d in (1, 8, 20, 1000):  # eight numbers a line; of a long row the first 4096 bytes
-        rows = Dense(np.ones((3, d)))
-        for i in range(3):
-            touched.clear()
-            text(row_operations._fetch, rows, i)(rows, i)
-            assert all(array is rows.data for array, _ in touched)
-            assert [place for _, place in touched] == list(range(i * d, i * d + min(d, 512), 8))
-    rows = to_rows(sp.csr_array(np.triu(np.ones((600, 600)))))
-    for i in (0, 300, 599):
-        touched.clear()
-        text(row_operations._fetch, rows, i)(rows, i)
-        first, end = (int(place) for place in rows.indptr[i : i + 2])
-        lines = list(range(first, min(end, first + 512), 16))
-        assert [place for array, place in touched if array is rows.indices] == lines
-        assert [place for array, place in touched if array is rows.data] == sorted([*lines, *(p + 8 for p in lines)])
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-def test_compiled_code_asks_the_memory_for_rows(storage):
-    @numba.njit
-    def look(rows, i):
-        row_operations.fetch(rows, i)
-        return i
-
-    assert look(to_rows(storage(np.eye(3))), 1) == 1
-    (code,) = look.inspect_llvm().values()
-    assert "@llvm.prefetch" in code
 
 
 WITHOUT_COMPILER = """

@@ -30,7 +30,7 @@ from linsep import (
 )
 from linsep.errors import DataError
 
-X4, Y4 = np.array([[1, 0], [0, -1], [0, 1], [-1, 0]]), np.array([1, -1, 1, -1])
+X4, Y4 = np.array([[1.0, 0.0], [0.0, -1.0], [0.0, 1.0], [-1.0, 0.0]]), np.array([1, -1, 1, -1])
 
 
 def by_hand(X, y, *, order, offset, eta=1, mistake="violation", start=None):
@@ -54,7 +54,7 @@ def test_visits_are_those_of_the_textbook(mistake, offset):
     rng = np.random.default_rng(1)
     for _ in range(30):
         n, d = rng.integers(2, 7), rng.integers(1, 4)
-        X, y = rng.integers(-3, 4, (n, d)), rng.permutation([-1, 1, *rng.choice([-1, 1], n - 2)])
+        X, y = rng.integers(-3, 4, (n, d)).astype(float), rng.permutation([-1, 1, *rng.choice([-1, 1], n - 2)])
         start = rng.integers(-2, 3, d + 1) * (mistake == "strict")
         start[-1] *= offset
         run = Perceptron(

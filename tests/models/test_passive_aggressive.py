@@ -171,7 +171,7 @@ def test_loss_plateau_watches_the_hinge():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.compiled
 @parametrize_with_checks(
-    [PassiveAggressive(), PassiveAggressive(variant="pa2", multi_class="ovr", keep="average", max_iter=100)],
+    [PassiveAggressive(keep="average", max_iter=100)],
     expected_failed_checks=lambda _: WEIGHTS_SCALE_STEPS,
 )
 def test_scikit_learn_contract(estimator, check):

@@ -157,7 +157,7 @@ KINDS = {
     "csr 64-bit": lambda X: wide_indices(sp.csr_array(X)),
     "float16": lambda X: X.astype("f2"),
     "csr int": lambda X: sp.csr_array(X.astype(np.uint8)),
-    **{kind: lambda X, kind=kind: X.astype(kind) for kind in ("u1", "i1", "i2", "i4", "i8", "u2", "u4", "u8")},
+    **{kind: lambda X, kind=kind: X.astype(kind) for kind in ("i8", "i1", "u8")},
 }
 
 
@@ -171,7 +171,7 @@ def test_storage_does_not_show(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parameters", [{}, {"shuffle": False}, {"multi_class": "ovr"}, {"keep": "average"}])
+@pytest.mark.parametrize("parameters", [{}, {"multi_class": "ovr"}, {"keep": "average"}])
 @pytest.mark.parametrize("kind", ["float32", "csr int"])  # the loops share what depends on the storage
 def test_storage_does_not_show_in_other_loops(kind, parameters):
     X, y = integers(7, classes=3, low=0, high=8)

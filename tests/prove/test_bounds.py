@@ -69,7 +69,7 @@ def test_worked_example():
     assert with_offset.mistakes == 4
 
 
-@pytest.mark.parametrize("c", [1, 3, 7, 1e3, 1e-3, 2.0**600, 2.0**-600])
+@pytest.mark.parametrize("c", [1, 7, 1e-3, 2.0**600, 2.0**-600])
 def test_the_interval_encloses_the_true_number(c):
     """Two points (c, 1) and (c, -1) with labels told apart by the second feature: R² = c² + 1, γ = 1 exactly."""
     X, y = [[c, 1.0], [c, -1.0]], [1, 0]
@@ -319,7 +319,7 @@ def test_the_quantities_are_those_of_the_textbook():
     assert "bound 2" in repr(found)
 
 
-@pytest.mark.parametrize("storage", [np.asfortranarray, sp.csr_array, lambda X: X.astype(np.float32)])
+@pytest.mark.parametrize("storage", few([np.asfortranarray, sp.csr_array, np.float32], 2))
 def test_any_storage(storage):
     X, y, _ = teacher(200, 5, margin=0.1, offset=True, random_state=4)
     X = storage(X)
@@ -556,7 +556,7 @@ def test_the_number_of_choices_is_rounded_upwards(n, s):
     assert exact <= Decimal(found) <= exact * (1 + Decimal("1e-13"))
 
 
-@pytest.mark.parametrize("seed", few(range(40), 8))
+@pytest.mark.parametrize("seed", few(range(20), 5))
 def test_intervals_are_never_too_narrow(seed):
     """The binomial tails at both ends, in fractions."""
     rng = np.random.default_rng(seed)
@@ -612,7 +612,7 @@ def _in_pieces(model, X, y, weight=None, length=40):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("noise", few([0.03, 0.0, 0.3], 1))
+@pytest.mark.parametrize("noise", few([0.03, 0.3], 1))
 @pytest.mark.parametrize("way", few(WAYS, 3))
 def test_every_bound_covers_whatever_the_training(way, noise):
     """Training sets drawn from one pool: a bound that is not refused fails in at most a share δ of them."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from data import few
 from linsep import fewest_errors, read, separate, separation
 from linsep.cli import main
 from linsep.prove.numbers import cells, text
@@ -30,7 +31,7 @@ def some_text(rng: np.random.Generator, value: float) -> str:
 
 
 @pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", few(range(60), 15))
 @pytest.mark.usefixtures("lazily")
 def test_the_decimals_decide(seed: int, tmp_path: Path) -> None:
     """Sums and thirds that tie as decimals or as doubles, on lines of all kinds, against an exact program."""
@@ -106,7 +107,7 @@ def test_the_fewest_errors_of_long_decimals(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("family", ["binomial", "poisson", "multinomial", "ordinal", "conditional", "cox"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 4))
 def test_regression_models_of_long_decimals(seed: int, family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Floats near the decimals and integers in pieces find the same: which rows and coefficients are separated."""
     rng = np.random.default_rng(seed)
@@ -126,8 +127,8 @@ def test_regression_models_of_long_decimals(seed: int, family: str, monkeypatch:
     exact[:] = [[Decimal(some_text(rng, value)) for value in row] for row in X.tolist()]
     for given in (X, exact):
         answers = []
-        for few in (0, 1 << 30):
-            monkeypatch.setattr(separations, "_FEW_CELLS", few)
+        for most in (0, 1 << 30):
+            monkeypatch.setattr(separations, "_FEW_CELLS", most)
             found = separation(given, response, family=family, values="decimal", **options)
             assert found.check()
             statuses = [(name, status) for name, status, *_ in found.coefficients]
@@ -161,10 +162,7 @@ def kind_of_column(texts: list[str], y: list[int]) -> str:
     return "overlap"
 
 
-SEEDS = [*range(20), 229]  # of 229 different rows have one hash, in turns
-
-
-@pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(k, marks=pytest.mark.slow) for k in range(20, 400))])
+@pytest.mark.parametrize("seed", few([229, *range(150)], 13))  # of 229 different rows have one hash, in turns
 @pytest.mark.usefixtures("lazily")
 def test_one_column_of_ties(seed: int, tmp_path: Path) -> None:
     """The verdict, the fewest errors and the separation of a model all follow from the order of the decimals."""
@@ -189,7 +187,7 @@ def test_one_column_of_ties(seed: int, tmp_path: Path) -> None:
     assert found.check(source)
 
 
-@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(k, marks=pytest.mark.slow) for k in range(12, 120))])
+@pytest.mark.parametrize("seed", few(range(60), 6))
 def test_a_model_of_ties_in_a_text(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``linsep regression`` reads the decimals of a text, in a column of its own or beside short numbers."""
     rng = np.random.default_rng(seed)

@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.svm import SVC
 
+from data import few
 from exact_hull import squared_distance
 from linsep import NotSeparable, largest_margin, mistake_bound, teacher
 from linsep.clock import Clock, OutOfTime
@@ -168,7 +169,9 @@ def test_a_working_set_of_many_rows(form, storage):
     assert len(margin.support) <= 6
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool, np.int64, np.uint64, np.float16, np.float32, np.longdouble])
+@pytest.mark.parametrize(
+    "dtype", few([np.int8, np.float32, np.longdouble, bool, np.uint8, np.int64, np.uint64, np.float16], 3)
+)
 def test_any_dtype_and_storage_gives_the_same_bracket(dtype):
     rng = np.random.default_rng(5)
     X = rng.integers(0, 2, (60, 8))
