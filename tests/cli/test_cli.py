@@ -23,7 +23,6 @@ from linsep import Perceptron, load, save, teacher
 from linsep.cli.app import app
 from linsep.cli.fit import fit
 from linsep.data.words import hash_name
-from linsep.prove.bounds.intervals import clopper_pearson
 
 COMMANDS = ["fit", "predict", "score", "show", "report", "convert", "generate"]
 
@@ -369,19 +368,6 @@ def test_score_knows_a_label_by_its_spelling(run, words):
         told = facts(run("score", "m.linsep", path, "--json"))
         assert (told["errors"], told["true_labels"]) == (0, told["labels"])
         assert np.sum(told["confusion"]) == 60
-
-
-@pytest.mark.parametrize(("wrong", "rows"), [(0, 1), (1, 1), (0, 50), (7, 50), (50, 50), (1, 10**6)])
-@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
-def test_clopper_pearson_is_what_its_definition_says(wrong, rows, confidence):
-    low, high = clopper_pearson(wrong, rows, confidence)
-    tail = (
-        1 - confidence
-    ) / 2  # what the bounds are: shares under which so many errors, or so few, are just so unlikely
-    assert low == 0 if wrong == 0 else scipy.stats.binom.sf(wrong - 1, rows, low) == pytest.approx(tail, rel=1e-6)
-    assert high == 1 if wrong == rows else scipy.stats.binom.cdf(wrong, rows, high) == pytest.approx(tail, rel=1e-6)
-    exact = scipy.stats.binomtest(wrong, rows).proportion_ci(confidence, method="exact")
-    assert (low, high) == pytest.approx((exact.low, exact.high), rel=1e-4)
 
 
 def test_labels_that_the_model_does_not_know_are_errors_of_their_own(run):

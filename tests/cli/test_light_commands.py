@@ -37,15 +37,20 @@ main()
 """
 
 
+MADE = {  # what commands need, and what makes it
+    "rows.csv": "generate rows.csv --n 40 --d 2",
+    "rows.svm": "generate rows.svm --n 40 --d 2",
+    "model.linsep": "fit rows.csv",
+    "iris.linsep": "fit iris.csv -m iris.linsep --max-iter 9",
+    "sparse.linsep": "fit rows.svm -m sparse.linsep",
+    "proof.json": "separate iris.csv --proof proof.json",
+}
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder in which the commands have been run once: what they write is there, and compiled code is kept."""
     place = tmp_path_factory.mktemp("light")
     (place / "iris.csv").write_bytes(IRIS.read_bytes())
-    first = ("generate rows.csv --n 40 --d 2", "fit rows.csv", "fit iris.csv -m iris.linsep --max-iter 9")
-    sparse = ("generate rows.svm --n 40 --d 2", "fit rows.svm -m sparse.linsep", "predict sparse.linsep rows.svm")
-    for command in (*first, *sparse, "predict iris.linsep iris.csv", "separate iris.csv --proof proof.json"):
-        run(place, command)
     return place
 
 
@@ -66,8 +71,14 @@ def run(place, command):
 @pytest.mark.compiled
 @pytest.mark.parametrize("command", few(COMMANDS, 4))
 def test_a_command_loads_only_what_it_uses(folder, command):
+    for name, maker in MADE.items():
+        if name in command and not (folder / name).exists() and not command.startswith("generate"):
+            run(folder, maker)
+    unwanted = NEVER | COMMANDS[command]
     loaded = run(folder, command)
-    assert loaded & (NEVER | COMMANDS[command]) == set()
+    if loaded & unwanted:  # what compiles loads more; its code is kept by now
+        loaded = run(folder, command)
+    assert loaded & unwanted == set()
     assert [name for name in NAMES if f"linsep.cli.{name}" in loaded] == [command.split()[0]]
 
 

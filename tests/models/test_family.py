@@ -401,13 +401,3 @@ def test_warm_start_goes_on_from_the_last_weights():
     W, b = model.last_weights().W, model.last_weights().b
     again = quiet(Perceptron(keep="average", shuffle=False, max_iter=2), X, y, coef_init=W, intercept_init=b)
     assert same(quiet(model, X, y), again, X)
-
-
-def test_best_never_has_more_errors_than_the_last_nor_than_before():
-    for seed in range(5):
-        X, y = integers(seed, n=80)
-        models = [quiet(Perceptron(keep="best", max_iter=passes), X, y) for passes in range(1, 8)]
-        errors = [model.training_errors_ for model in models]
-        assert errors == sorted(errors, reverse=True)
-        for passes, wrong in enumerate(errors[1:], 2):
-            assert wrong <= quiet(Perceptron(max_iter=passes), X, y).training_errors_

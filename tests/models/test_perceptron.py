@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
-from sklearn.linear_model import Perceptron as ScikitPerceptron
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -332,12 +331,6 @@ def test_default_run_separates_what_a_plane_separates(seed, n, d, offset):
     assert model.margin_ == model.margin(X, y)
     assert model.history_["mistakes"][-1] == 0
     assert model.history_["loss"][-1] == model.loss(X, y) == 0
-
-
-def test_scikit_learn_leaves_errors_where_we_separate():
-    X, y, _ = teacher(400, 20, margin=0.01, random_state=3)
-    assert ScikitPerceptron(random_state=0).fit(X, y).score(X, y) < 1
-    assert Perceptron().fit(X, y).score(X, y) == 1
 
 
 def test_argmax_mistakes_are_bounded():

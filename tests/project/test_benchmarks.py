@@ -64,6 +64,7 @@ def test_help_and_unknown_names():
     assert "passess is not a question" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_quick_run_replaces_its_rows_alone(tmp_path):
     out = tmp_path / "results.json"
     old = {"rows": [Row("old", 1.0, "peer", 2.0, 2.0, "≥ 1×", True)._asdict()], "curves": [], "failed": None}

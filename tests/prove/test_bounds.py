@@ -436,13 +436,6 @@ def test_partial_fit_is_one_run_over_all_rows_given():
 # New rows
 
 
-@pytest.mark.parametrize(("wrong", "rows"), [(0, 12), (3, 40), (12, 12), (1, 1000)])
-def test_clopper_pearson_by_its_definition(wrong, rows):
-    low, high = clopper_pearson(wrong, rows, 0.9)
-    assert low == 0 if wrong == 0 else binom.sf(wrong - 1, rows, low) == pytest.approx(0.05)
-    assert high == 1 if wrong == rows else binom.cdf(wrong, rows, high) == pytest.approx(0.05)
-
-
 def test_formulas():
     X, y, _ = teacher(500, 2, margin=0.25, random_state=1)
     model = Perceptron(shuffle=False, fit_intercept=False).fit(X, y)

@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -497,27 +496,6 @@ def test_no_step_is_begun_that_would_take_too_long():
     assert limited(X, y, clock=Clock(0.0)).kind == "unknown"
 
 
-class Listening(Clock):
-    """A clock that keeps what it is told."""
-
-    def __init__(self):
-        super().__init__()
-        self.times = []
-
-    def check(self, seconds=0.0):
-        self.times.append(seconds)
-
-
-def test_exact_steps_are_announced():
-    rng = np.random.default_rng(0)
-    A = [[int(value) for value in row] for row in rng.integers(-(2**40), 2**40, size=(30, 30))]
-    clock = Listening()
-    _, found = algebra.nearest(algebra.fmpz_mat(A), [], np.empty(0), clock)
-    assert found is None or found.multipliers
-    assert len(clock.times) > 1
-    assert 0 < min(clock.times) <= max(clock.times) < 1e9
-
-
 @pytest.mark.parametrize("limit", [-1, -0.5, float("nan")])
 def test_a_time_limit_is_a_number_of_seconds(limit):
     with pytest.raises(ValueError, match="time_limit must be a number of seconds not below 0, got"):
@@ -589,16 +567,6 @@ def test_documents(name, tmp_path):
     again, _ = from_json(text)
     new, old = json.loads(to_json(again, X, y)), json.loads(text)
     assert all(new[name] == old[name] for name in old if name not in ("made", "digest"))
-
-
-@pytest.mark.parametrize("name", DATA)
-def test_altered_documents_are_refused(name):
-    X, y = DATA[name]
-    text = to_json(separate(X, y), X, y)
-    for found in re.finditer(r"[0-9]", text):
-        altered = text[: found.start()] + str((int(found[0]) + 1) % 10) + text[found.end() :]
-        with pytest.raises(ValueError, match="not a valid proof"):
-            verify(altered, X, y)
 
 
 @pytest.mark.parametrize("name", DATA)
