@@ -102,9 +102,7 @@ def refusal(error: Exception) -> Response:
 class Queue:
     """Collects what waits, and has it done together by one call in another thread at a time."""
 
-    def __init__(
-        self, work: Callable[[list[Any], bool], list[Any]], most: int, bulk: ThreadPoolExecutor | None = None
-    ) -> None:
+    def __init__(self, work: Callable[..., list[Any]], most: int, bulk: ThreadPoolExecutor | None = None) -> None:
         self.work, self.most, self.bulk = work, most, bulk
         self.waiting = self.refused = self.groups = 0
         self.lock = asyncio.Lock()  # held while the work is done
