@@ -15,13 +15,6 @@ from linsep.data.read import read
 from linsep.data.source import Source
 from linsep.errors import ReadError
 
-# An online learner visits examples one at a time: a weight scales a step, and a row given twice is visited twice
-# (docs/mathematics.md). So a weight of 2 is not a row given twice, which is what these two checks ask for.
-WEIGHTS_SCALE_STEPS = dict.fromkeys(
-    ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
-    "a weight is a factor of the step (docs/mathematics.md)",
-)
-
 
 def quiet(model, *data, **extra):
     """Fit without the warning that a budget was spent."""

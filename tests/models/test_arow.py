@@ -5,9 +5,8 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from data import WEIGHTS_SCALE_STEPS, few, quiet
+from data import few, quiet
 from linsep import AROW, cluster, fit_source, load, read, save
 from linsep.cli import main
 
@@ -108,10 +107,3 @@ def test_files_checkpoints_commands_and_clusters(tmp_path):
     )
     with pytest.raises(ValueError, match="AROW keeps a variance beside every weight"):
         cluster.fit(AROW(), read(tmp_path / "t.csv"), None)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([AROW(max_iter=100)], expected_failed_checks=lambda _: WEIGHTS_SCALE_STEPS)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.linear_model import SGDClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracle
-from data import WEIGHTS_SCALE_STEPS, few, integers, quiet, write
+from data import few, integers, quiet, write
 from linsep import Perceptron, fit_source, load, read, save, to_liblinear
 
 KEEP = ["average", "best", "vote"]
@@ -307,18 +306,6 @@ def test_damaged_votes_are_refused(tmp_path):
 
 # ---------------------------------------------------------------------------------------------------------------
 # The contract
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.compiled
-@parametrize_with_checks(
-    [Perceptron(keep="vote", multi_class="ovr", max_iter=100)],
-    expected_failed_checks=lambda _: WEIGHTS_SCALE_STEPS,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("multi_class", ["argmax", "ovr"])

@@ -9,9 +9,8 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from data import WEIGHTS_SCALE_STEPS, few, integers, quiet
+from data import few, integers, quiet
 from linsep import KernelPerceptron, Perceptron, load, save
 
 KEEP = ["last", "average", "vote"]
@@ -234,18 +233,6 @@ def test_files(tmp_path, storage, keep):
         load(tmp_path / "model")
     with pytest.raises(ValueError, match="which a model file cannot hold"):
         save(quiet(KernelPerceptron(lambda A, B: A @ B.T, max_iter=2), X, y), tmp_path / "other")
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.compiled
-@parametrize_with_checks(
-    [KernelPerceptron(keep="vote", multi_class="ovr", max_iter=20)],
-    expected_failed_checks=lambda _: WEIGHTS_SCALE_STEPS,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("keep", KEEP)

@@ -9,10 +9,9 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracle
-from data import WEIGHTS_SCALE_STEPS, few, quiet
+from data import few, quiet
 from linsep import PassiveAggressive, fit_source, load, read, save, teacher
 
 VARIANTS = ["pa", "pa1", "pa2"]
@@ -164,18 +163,6 @@ def test_loss_plateau_watches_the_hinge():
     assert model.stop_reason_ == "loss_plateau"
     first = quiet(PassiveAggressive(C=0.01, max_iter=1, max_updates=1, shuffle=False), X[:1].repeat(2, 0), [0, 1])
     assert first.history_["loss"][0] == 1.0  # of the first look, from zero weights
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.compiled
-@parametrize_with_checks(
-    [PassiveAggressive(keep="average", max_iter=100)],
-    expected_failed_checks=lambda _: WEIGHTS_SCALE_STEPS,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -19,10 +19,9 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFit
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracle
-from data import WEIGHTS_SCALE_STEPS, few, integers, quiet
+from data import few, integers, quiet
 from linsep import Perceptron, teacher
 from linsep.data.arrays import to_rows
 from linsep.learn.evaluation import held_out
@@ -659,17 +658,6 @@ def test_bad_starts_and_weights():
 
 # ---------------------------------------------------------------------------------------------------------------
 # scikit-learn's contract
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.compiled
-@parametrize_with_checks(
-    [Perceptron()],
-    expected_failed_checks=lambda _: WEIGHTS_SCALE_STEPS,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.compiled
