@@ -170,3 +170,15 @@ def test_several_classes_by_way_of_two():
     verdict = separate(X, y)
     assert verdict.refutation is not None
     assert proves(verdict, X, y.tolist())
+
+
+def test_peeling_finds_what_is_rare():
+    """A column that is zero in all rows of the sample, and is not in a few others, is peeled like any other."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(5000, 3)), rng.integers(0, 2, 5000)
+    rare = np.flatnonzero(y == 1)[[1, 500, 1501]]
+    X[:, 0] = 0
+    X[rare, 0] = 1
+    found = presolve.peel(data_of(X, y, (0, 1), True), Clock())
+    assert len(found.planes) == 1
+    assert found.gone[0].tolist() == rare.tolist()

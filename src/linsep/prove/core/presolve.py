@@ -244,7 +244,9 @@ def _promising(data: Data, left: Array) -> Array:
     for size in (FEW, SAMPLE) if isinstance(data.rows, Dense) and len(left) > 2 * SAMPLE else ():
         some = left[:: -(-len(left) // size)]
         if np.count_nonzero(np.bincount(data.y[some], minlength=2)[:2]) == 2:  # labels may come in a pattern
-            columns = columns[np.unique(_one_sided(*_ranges(data, some, columns), data.offset)[0])]
+            low, high = _ranges(data, some, columns)
+            flat = np.flatnonzero(low.min(axis=0) == high.max(axis=0))  # what is rare may not be in the sample
+            columns = columns[np.union1d(_one_sided(low, high, data.offset)[0], flat)]
     return columns
 
 
