@@ -11,7 +11,10 @@ import pytest
 from data import few
 from linsep import fewest_errors, read, separate, separation
 from linsep.cli import main
-from linsep.prove.numbers import cells, text
+from linsep.prove.check.integers import over_common
+from linsep.prove.core import facial_reduction
+from linsep.prove.core.constraints import LongConstraints
+from linsep.prove.numbers import algebra, cells, text
 from linsep.prove.regression import separations
 from oracles import inequalities, kind
 
@@ -204,3 +207,24 @@ def test_a_model_of_ties_in_a_text(seed: int, tmp_path: Path, capsys: pytest.Cap
         with pytest.raises(SystemExit) as ended:
             main(["verify", str(proof), str(path), "--json", *options])
         assert ended.value.code == 0
+
+
+def test_doubles_near_to_the_rows_settle_nothing() -> None:
+    """A row in the middle between two of the other class: its double is beside the segment, its decimals are on it."""
+    rng, misled = np.random.default_rng(0), 0
+    for _ in range(40):
+        ends = [[Decimal(int(v)).scaleb(-18) for v in row] for row in rng.integers(-(2**62), 2**62, (2, 2))]
+        rows = np.array([*ends, [(a + b) / 2 for a, b in zip(*ends, strict=True)]], dtype=object)
+        y = np.array([0, 0, 1])
+        exact = cells.ExactRows(rows, "decimal")
+        scaled = exact.scaled()
+        assert scaled is not None
+        system = LongConstraints.of(exact, scaled, y, 2, True)
+        near = separate(scaled[1], y)
+        assert not facial_reduction.solve(system).strict.all()
+        if near.kind == "separable":
+            W, b = near.separator.exactly()
+            g = algebra.one_column(over_common([*W[0], *b])[0])
+            assert not system.all_strict(g)[0]
+            misled += 1
+    assert misled > 5

@@ -53,6 +53,8 @@ _SPARE = 16  # rows beyond the rank that a sample has
 class Constraints:
     """Rows, which of them are equations, and the unknowns that their weights are made of."""
 
+    is_stored = True  # whether the data are the rows themselves, not doubles near to them
+
     def __init__(
         self, data: Data, equal: Array | None = None, basis: Any = None, clock: Clock | None = None, wide: int = WIDE
     ) -> None:
@@ -142,7 +144,8 @@ class Constraints:
         return self.through(fmpz_mat(self.unknowns, len(columns), identity))
 
     def with_rows(self, which: Array) -> Constraints:
-        """Return the constraints of some rows of the data."""
+        """Return the constraints of some rows of data that are stored."""
+        assert self.is_stored
         data = self.data._replace(rows=some_rows(self.data.rows, which), y=self.data.y[which])
         return Constraints(data, self.equal[which], self.basis, self.clock, self.wide)
 
@@ -177,7 +180,7 @@ class Constraints:
 
     def all_strict(self, g: Any) -> tuple[bool, Separator | None]:
         """Return whether all rows but those of zeros are strictly above unknowns, and the plane that was checked."""
-        if self.equal.any() or self.zero_rows.any() or self.basis is not None:
+        if not self.is_stored or self.equal.any() or self.zero_rows.any() or self.basis is not None:
             return bool((self.signs(g)[self.live] > 0).all()), None
         self.clock.check()
         plane = as_plane(self.data, g)
@@ -367,7 +370,7 @@ class TableConstraints(Constraints):
         more.Z, more.tops = np.vstack((self.Z, Z)), np.append(self.tops, tops)
         return more
 
-    has_floats, wide_sparse = True, False
+    has_floats, wide_sparse, is_stored = True, False, False
 
     def _whole(self) -> Any:
         if self.table is None:
@@ -388,10 +391,6 @@ class TableConstraints(Constraints):
     def signs(self, g: Any) -> Array:
         """Return the exact sign of every row on unknowns, a column."""
         return np.array([(v > 0) - (v < 0) for (v,) in (self._whole() * g).tolist()], dtype=np.int8)
-
-    def all_strict(self, g: Any) -> tuple[bool, Separator | None]:
-        """Return whether all rows but those of zeros are strictly above unknowns."""
-        return bool((self.signs(g)[self.live] > 0).all()), None
 
     def vanish(self, V: Any) -> Array:
         """Return which rows are zero on all columns of a matrix."""
@@ -446,6 +445,8 @@ class LongConstraints(Constraints):
     the last place, one more error in the bound on a sum of products: the signs of nearly all rows follow from floats.
     """
 
+    is_stored = False
+
     def __init__(
         self,
         exact: ExactRows,
@@ -467,11 +468,6 @@ class LongConstraints(Constraints):
         scales, near = scaled
         near.flags.writeable = False
         return cls(exact, scales, Data(Dense(near), y.astype(np.intp), near.shape[1], classes, offset), equal)
-
-    def with_rows(self, which: Array) -> Constraints:
-        """Return the constraints of some rows of the data."""
-        data = self.data._replace(rows=some_rows(self.data.rows, which), y=self.data.y[which])
-        return Constraints(data, self.equal[which], self.basis, self.clock, self.wide)
 
     def through(self, M: Any) -> Constraints:
         """Return the same constraints in other unknowns, of which ``M`` makes the present ones."""
