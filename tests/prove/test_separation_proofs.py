@@ -410,3 +410,14 @@ def test_products_of_decimals_are_exact(tmp_path, capsys):
     frame = pd.read_csv(path)
     assert linsep.separation("y ~ c + a:b", frame, values="decimal").aliased == {"a:b": {"c": 1}}
     assert linsep.separation("y ~ c + a:b", frame).rank == 3
+
+
+def test_times_beside_words_are_numbers():
+    """Long times and words of strata, given as tuples, are checked as they were given, not as NumPy writes them."""
+    X, times, strata = np.array([[1.0], [2.0], [0.5], [3.0]]), [-1.2034688141570908e16, 8.5e15, 1.0, 2.5], list("abab")
+    y = np.column_stack((times, [1.0, 1.0, 0.0, 0.0]))
+    text = linsep.separation(X, y, family="cox", strata=strata).to_json()
+    rows = list(zip(times, y[:, 1].tolist(), strata, strict=True))
+    assert linsep.verify(text, X, rows)
+    assert linsep.verify(text, X, rows, plain=True)
+    assert not linsep.verify(text, X, [(times[1], *rows[0][1:]), *rows[1:]])

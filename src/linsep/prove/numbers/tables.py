@@ -111,7 +111,7 @@ def design_of(X: Any, y: Any) -> tuple[Any, list[list[Any]]]:
         matrix = np.asarray(X)
     if not is_sparse(matrix) and matrix.dtype.kind not in "biuf":
         matrix = matrix.astype(object)
-    y = np.asarray(y)
+    y = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)  # numbers beside words stay numbers
     return matrix, [y.tolist()] if y.ndim == 1 else [column.tolist() for column in y.T]
 
 
