@@ -82,6 +82,33 @@ def read_tokens(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(found["learn"]), tuple(found["predict"])
 
 
+class Joined:
+    """Passes on to a transport, with one system call, what is written in one turn of the loop: headers and body."""
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self.transport, self.loop, self.waiting = transport, loop, list[bytes]()
+        self.get_extra_info, self.is_closing = transport.get_extra_info, transport.is_closing
+        self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
+
+    def write(self, data: bytes) -> None:
+        """Keep data until the loop has its next turn."""
+        if not self.waiting:
+            self.loop.call_soon(self.flush)
+        self.waiting.append(data)
+
+    def flush(self) -> None:
+        """Write what waits."""
+        data = b"".join(self.waiting)
+        self.waiting.clear()
+        if data:
+            self.transport.write(data)
+
+    def close(self) -> None:
+        """Write what waits, and close the connection."""
+        self.flush()
+        self.transport.close()
+
+
 class Impatient(H11Protocol):
     """Closes connections over which no whole request comes within some seconds, however slowly bytes drip in."""
 
@@ -90,7 +117,7 @@ class Impatient(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
-        super().connection_made(transport)
+        super().connection_made(Joined(transport, self.loop))  # type: ignore[arg-type]
         self._wait()
 
     def data_received(self, data: bytes) -> None:
