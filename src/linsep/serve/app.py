@@ -44,8 +44,6 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"), (b"cache-control", b"no-store"),
     (b"content-security-policy", _POLICY + b"img-src data:; base-uri 'none'; form-action 'none'"),
 ]  # fmt: skip
-
-
 _BRIEF = _HEADERS[:1]  # of the answers to programs, whose headers cost time
 
 
@@ -104,6 +102,7 @@ class Queue:
 
     def __init__(self, work: Callable[..., list[Any]], most: int, bulk: ThreadPoolExecutor | None = None) -> None:
         self.work, self.most, self.bulk = work, most, bulk
+        self.thread = ThreadPoolExecutor(1, "queue")  # always the same: its core has at hand what it needs
         self.waiting = self.refused = self.groups = 0
         self.lock = asyncio.Lock()  # held while the work is done
         self.closed = False
@@ -137,7 +136,7 @@ class Queue:
             while self._items and taken + self._items[0][1] <= _GROUP:
                 some.append(self._items.popleft())
                 taken += some[-1][1]
-            pool, items = self.bulk if taken > _BULK else None, [each[0] for each in some]
+            pool, items = self.bulk if taken > _BULK else self.thread, [each[0] for each in some]
             async with self.lock:
                 try:
                     found = await loop.run_in_executor(pool, self.work, items, bool(self._items))
@@ -156,6 +155,7 @@ class Queue:
         self.closed = True
         if self._task is not None:
             await self._task
+        self.thread.shutdown()
 
 
 class Application:
@@ -314,10 +314,8 @@ class Application:
         """Return the model as a file."""
         async with self.learning.lock:
             number, content = await asyncio.to_thread(self._saved)
-        headers = {
-            "Content-Disposition": f'attachment; filename="{self.name}-{number}.linsep"',
-            "X-Number": str(number),
-        }
+        name = f'attachment; filename="{self.name}-{number}.linsep"'
+        headers = {"Content-Disposition": name, "X-Number": str(number)}
         return Response(content, headers=headers, media_type="application/octet-stream")
 
     def _saved(self) -> tuple[int, bytes]:
@@ -402,10 +400,7 @@ async def read_body(request: Request, limits: Limits) -> bytes:
     if _header(request.scope, b"content-encoding", "identity") != "identity":
         raise Refused("a compressed body is not taken", "Content-Encoding", 415)
     length = _header(request.scope, b"content-length", "0")
-    size, parts = int(length) if length.isdecimal() else 0, []
-    more = size <= limits.body
-    if more:
-        size = 0
+    size, parts, more = 0, list[bytes](), not (length.isdecimal() and int(length) > limits.body)
     while more:
         message = await request.receive()
         if message["type"] == "http.disconnect":
@@ -413,6 +408,6 @@ async def read_body(request: Request, limits: Limits) -> bytes:
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         more = message.get("more_body", False) and size <= limits.body
-    if size > limits.body:
+    if size > limits.body or not parts:
         raise Refused(f"a body of more than {limits.body} bytes", status=413)
     return b"".join(parts)

@@ -98,10 +98,8 @@ class Joined:
 
     def flush(self) -> None:
         """Write what waits."""
-        data = b"".join(self.waiting)
+        self.transport.write(b"".join(self.waiting))
         self.waiting.clear()
-        if data:
-            self.transport.write(data)
 
     def close(self) -> None:
         """Write what waits, and close the connection."""

@@ -142,18 +142,14 @@ class Service:
         self.snapshot()
         self.store.close()
 
-    # -----------------------------------------------------------------------------------------------------------
-    # Learning
-
     def learn(self, requests: list[Request], more: bool = False) -> list[Any]:
         """Learn from requests in order; return of each its answer in JSON, or why it is refused.
 
         ``more`` says that others wait: then readers may get the new weights a little later.
         """
         if self.stale and not self._recovered():
-            return [Refused(f"{FULL}: nothing of this request was learned; try again later", status=503)] * len(
-                requests
-            )
+            full = Refused(f"{FULL}: nothing of this request was learned", status=503)
+            return [full] * len(requests)
         group, results = _Group(self.number), list[Any]()
         before = len(self.columns.entries), self.columns.dense, len(self.labels)
         for request in requests:
@@ -318,9 +314,6 @@ class Service:
             return [Refused(FULL, status=503)] * len(rows)
         return [None] * len(rows)
 
-    # -----------------------------------------------------------------------------------------------------------
-    # Snapshots
-
     @property
     def due(self) -> bool:
         """Whether it is time for a snapshot."""
@@ -348,9 +341,6 @@ class Service:
             raise Refused("nothing has been learned yet", status=404)
         save(self.learner.saved(self.columns), path)
         return self.number
-
-    # -----------------------------------------------------------------------------------------------------------
-    # What there is to say
 
     def stats(self) -> dict[str, Any]:
         """Return where the learner stands."""

@@ -101,9 +101,6 @@ class Store:
         """Write all of what the block writes to the log, or nothing."""
         return _committed(self.log)
 
-    # -----------------------------------------------------------------------------------------------------------
-    # Settings
-
     def get(self, key: str) -> str | None:
         """Return a setting."""
         found = self.log.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
@@ -112,9 +109,6 @@ class Store:
     def set(self, key: str, value: str) -> None:
         """Write a setting."""
         self.log.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
-
-    # -----------------------------------------------------------------------------------------------------------
-    # The log
 
     def load(self) -> tuple[Columns, list[Any]]:
         """Return the columns and the labels of the log."""
@@ -180,9 +174,6 @@ class Store:
         found = self.log.execute("SELECT number FROM ids WHERE id = ?", (name,)).fetchone()
         return None if found is None else int(found[0])
 
-    # -----------------------------------------------------------------------------------------------------------
-    # Rows that wait for a label
-
     def keep(self, rows: list[tuple[str, Any, Any]], days: float) -> None:
         """Keep rows with the labels that were predicted for them, durably; drop those that have waited for too long."""
         now = time.time()
@@ -198,9 +189,6 @@ class Store:
         query = "SELECT x, label FROM pending WHERE id = ? AND time > ?"
         found = self._pending_reader.execute(query, (name, time.time() - 86400 * days)).fetchone()
         return None if found is None else (json.loads(found[0]), json.loads(found[1]))
-
-    # -----------------------------------------------------------------------------------------------------------
-    # Snapshots
 
     def add_snapshot(self, number: int, errors: int) -> None:
         """Note a snapshot whose file is on disk."""
