@@ -231,6 +231,11 @@ class Constraints:
         assert self.basis is None
         return ScaledView(self.data, self.rng, self.wide)
 
+    def refuse_not_finite(self) -> None:
+        """Raise FloatingPointError if some value of the data is not finite."""
+        if self.has_floats:
+            self.view.refuse_not_finite()
+
     def gather(self, ids: Array) -> Floats:
         """Return inequalities as float rows of size about 1, shape (m, unknowns)."""
         return self.view.gather(ids)
@@ -371,6 +376,9 @@ class TableConstraints(Constraints):
         return more
 
     has_floats, wide_sparse, is_stored = True, False, False
+
+    def refuse_not_finite(self) -> None:
+        """Integers are finite."""
 
     def _whole(self) -> Any:
         if self.table is None:

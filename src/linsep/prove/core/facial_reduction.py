@@ -54,6 +54,7 @@ def solve(constraints: Constraints, **asked: Any) -> Outcome:
     found = solve_in_floats(constraints, **asked)
     if found is not None:
         return found
+    constraints.refuse_not_finite()
     first = question.first
     if first is None and constraints.best is not None:
         first = constraints.best[1]

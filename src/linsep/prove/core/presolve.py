@@ -211,7 +211,7 @@ def peel(data: Data, clock: Clock, rounds: int = PEELINGS, equal: Array | None =
     rest = data  # dense rows stay where they are: few columns are looked at
     for _ in range(rounds if 2 * data.n_features <= TABLE_CELLS else 0):
         clock.check()
-        if np.count_nonzero(np.bincount(data.y[left], minlength=2)[:2]) < 2:
+        if planes and np.count_nonzero(np.bincount(data.y[left], minlength=2)[:2]) < 2:
             break
         promising = _promising(rest, left)
         places, upward, thresholds = _one_sided(*_ranges(rest, left, promising), data.offset)
@@ -290,8 +290,17 @@ def put_on(data: Data, found: Peeled, plane: Separator) -> Separator:
 
 def weakly_beyond(data: Data, clock: Clock) -> Separator | None:
     """Return a plane of one column that one class is beyond or on, and no other beyond; rare classes first."""
-    sizes = np.bincount(data.y, minlength=data.classes)
+    if data.classes * data.n_features > TABLE_CELLS:
+        return None
+    some = np.arange(0, len(data.y), -(-len(data.y) // (2 * SAMPLE)))
+    low, high = _ranges(data, some, np.arange(data.n_features))
+    flat = (low.min(axis=0) == high.max(axis=0)).any()  # what is rare may not be in the sample
+    sizes, every = np.bincount(data.y, minlength=data.classes), np.arange(data.classes)
     for c in [c for c in np.argsort(sizes, kind="stable").tolist() if sizes[c]][:CLASSES_TRIED]:
+        others = every != c
+        lows, highs = np.stack((low[others].min(axis=0), low[c])), np.stack((high[others].max(axis=0), high[c]))
+        if not flat and np.isfinite(lows).all() and not len(_one_sided(lows, highs, data.offset)[0]):
+            continue
         found = peel(data._replace(y=(data.y == c).astype(np.intp), classes=2), clock, rounds=1)
         if found.planes:
             W, b = np.zeros((data.classes, data.n_features)), np.zeros(data.classes)

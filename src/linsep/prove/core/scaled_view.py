@@ -43,8 +43,8 @@ def in_chunks(rows: Rows, n: int, width: int, work: Callable[[Any, int, int], No
 class ScaledView:
     """A float view of the data: ``z = (x unit - center, constant)`` per row, then differences of classes.
 
-    Of many dense rows a sample shows the center and spread of the columns. Raises FloatingPointError if a value is not
-    finite. Sparse rows of more than ``wide`` columns get other scales.
+    Of many dense rows a sample shows the range, center and spread of the columns. Raises FloatingPointError on coming
+    upon a value that is not finite. Sparse rows of more than ``wide`` columns get other scales.
     """
 
     def __init__(self, data: Data, rng: np.random.Generator, wide: int = WIDE) -> None:
@@ -52,8 +52,9 @@ class ScaledView:
         # found by trial on text: rare columns then count for half as much, and the offset for little
         self.wide = isinstance(data.rows, Sparse) and data.n_features > wide
         n = len(data.y)
-        exponents = np.frexp(self._largest())[1].astype(np.int64)
+        self.all_finite = isinstance(data.rows, Sparse) or n <= 4 * _SAMPLE  # whether all values are known to be
         if isinstance(data.rows, Sparse):  # centered columns would be dense
+            exponents = np.frexp(self._largest())[1].astype(np.int64)
             center = np.zeros(data.n_features)
             squares = np.zeros(data.n_features)
             _column_squares(data.rows.data, data.rows.indices, np.ldexp(1.0, -exponents), squares)
@@ -61,6 +62,8 @@ class ScaledView:
         else:
             sample = np.sort(rng.choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
             x = to_floats(data.rows, sample, data.n_features)
+            largest = self._largest() if self.all_finite else _finite(np.abs(x).max(axis=0))
+            exponents = np.frexp(largest)[1].astype(np.int64)
             half = -exponents // 2  # of the power of two, which itself may be out of range
             x = x * np.ldexp(1.0, half) * np.ldexp(1.0, -exponents - half)
             center = x.mean(axis=0) if data.offset else np.zeros(data.n_features)
@@ -87,22 +90,26 @@ class ScaledView:
         near = np.abs(self.center).max(initial=0.0) < _NEAR and np.abs(self.shift).max(initial=0) < _ORDINARY
         self.plain = isinstance(data.rows, Sparse) or bool(near)  # whether units and center can go into the weights
 
+    def refuse_not_finite(self) -> None:
+        """Raise FloatingPointError if some value is not finite, where not all were looked at."""
+        if not self.all_finite:
+            self._largest()
+            self.all_finite = True
+
     def _largest(self) -> Floats:
         """Return the largest absolute value of every column."""
-        data, tops, flaws = self.data, list[Floats](), list[float]()
+        data = self.data
+        if isinstance(data.rows, Sparse):
+            top = np.zeros(data.n_features)
+            return _finite(top + _sparse_tops(data.rows.data, data.rows.indices, top))
+        tops = list[Floats]()
 
         def work(part: Any, _start: int, _stop: int) -> None:
-            tops.append(np.zeros(data.n_features))
-            loop: Any = _dense_tops if isinstance(part, Dense) else _sparse_tops
-            flaws.append(loop(*part[:2], tops[-1]))
+            top = np.zeros(data.n_features)
+            tops.append(top + _dense_tops(part.data, top))
 
-        if isinstance(data.rows, Sparse):
-            work(data.rows, 0, len(data.y))
-        else:
-            in_chunks(data.rows, len(data.y), data.n_features, work)
-        if any(flaws):
-            raise FloatingPointError("a value is not finite")
-        return np.asarray(np.max(tops, axis=0))
+        in_chunks(data.rows, len(data.y), data.n_features, work)
+        return _finite(np.max(tops, axis=0))
 
     def row_sizes(self) -> Floats:
         """Return the size of every row, as this view shows it."""
@@ -163,6 +170,9 @@ class ScaledView:
             _sweep_dense(x, data.y[here], W, b, view, scores[here], rivals[here])
 
         in_chunks(data.rows, len(data.y), data.n_features * len(W), work)
+        if not self.all_finite:  # whatever is not finite leads to such a score
+            self.all_finite = math.isfinite(float(scores.sum()))
+            self.refuse_not_finite()
         return scores, rivals if data.classes > 2 else 1 - data.y
 
     def raw(self, w: Floats) -> tuple[Floats, list[Fraction]]:
@@ -189,6 +199,12 @@ class ScaledView:
         rows = w.reshape(self.data.classes - 1, self.block)[:, : self.data.n_features].tolist()
         table = np.array([[Fraction(v) * u for v, u in zip(row, unit, strict=True)] for row in rows], dtype=object)
         return in_classes(table.reshape(W.shape), np.array(offsets, dtype=object), self.data)
+
+
+def _finite(values: Floats) -> Floats:
+    if not np.isfinite(values).all():
+        raise FloatingPointError("a value is not finite")
+    return np.asarray(values)
 
 
 def _exact_dot(a: Floats, b: Floats) -> Fraction:
@@ -267,7 +283,7 @@ def lowest(scores: Floats, most: int, below: float) -> Array:
 
 @_compiled
 def _dense_tops(data, top):
-    """Put the largest absolute value of each column into ``top``; return NaN, which is true, if one is not finite."""
+    """Put the largest absolute value of each column into ``top``; return NaN if one is not finite, else 0."""
     flaw = 0.0
     for i in range(data.shape[0]):
         for j in range(top.size):
@@ -312,7 +328,7 @@ def _gather(data, which, own, rival, view, t, Z):
 
 @_compiled
 def _sparse_tops(data, indices, top):
-    """Put the largest absolute value of each column into ``top``; return NaN, which is true, if one is not finite."""
+    """Put the largest absolute value of each column into ``top``; return NaN if one is not finite, else 0."""
     flaw = 0.0
     for p in range(data.size):
         x = float(data[p])
