@@ -261,15 +261,22 @@ def raw_differences(data: Data, ids: Array) -> Floats:
     return differences(t, block_signs(ids, data.y, data.classes))
 
 
-def sums(data: Data, w: Floats) -> Floats:
-    """Return ``w·x`` of every row; the same for equal rows."""
-    heights = np.empty(len(data.y))
+def sums(data: Data, w: Floats, which: Array | None = None) -> Floats:
+    """Return ``w·x`` of all rows or some; the same for equal rows."""
+    rows, numbers = data.rows, np.arange(len(data.y)) if which is None else which
+    heights = np.empty(len(numbers))
 
-    def work(part: Any, start: int, stop: int) -> None:
-        loop: Any = _heights_dense if isinstance(part, Dense) else _heights_sparse
-        loop(*part, w, heights[start:stop])
+    def work(start: int, stop: int) -> None:
+        here = slice(start, stop)
+        if isinstance(rows, Sparse):
+            _heights_sparse(*rows, numbers[here], w, heights[here])
+            return
+        part = np.ascontiguousarray(rows.data[here if which is None else which[here]])
+        part.flags.writeable = False  # one compiled version serves all
+        _heights_dense(part, w, heights[here])
 
-    in_chunks(data.rows, len(data.y), data.n_features, work)
+    cells = data.n_features if isinstance(rows, Dense) else len(rows.data) // max(1, len(data.y)) + 1
+    in_parallel(work, len(numbers), cells)
     return heights
 
 
@@ -455,10 +462,11 @@ def _heights_dense(data, w, heights):
 
 
 @_in_order
-def _heights_sparse(data, indices, indptr, w, heights):
-    """Put ``w·x`` of every row into ``heights``."""
-    for i in range(indptr.size - 1):
+def _heights_sparse(data, indices, indptr, which, w, heights):
+    """Put ``w·x`` of some rows into ``heights``."""
+    for k in range(which.size):
+        i = which[k]
         s = 0.0
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             s += data[p] * w[indices[p]]
-        heights[i] = s
+        heights[k] = s
