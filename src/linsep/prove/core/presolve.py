@@ -249,7 +249,7 @@ def _heights(data: Data, plane: Separator, which: Array) -> Floats:
     columns = np.flatnonzero(plane.w)
     if isinstance(data.rows, Dense) and len(columns) < data.n_features:
         return np.asarray(_cells(data.rows.data, which, columns) @ plane.w[columns] + plane.b)
-    return sums(data, plane.w, which) + plane.b
+    return np.asarray(sums(data, plane.w, which) + plane.b)
 
 
 def _cells(table: Array, which: slice | Array, columns: Array) -> Array:
@@ -296,11 +296,13 @@ def weakly_beyond(data: Data, clock: Clock) -> Separator | None:
     some = np.arange(0, len(data.y), -(-len(data.y) // (2 * SAMPLE)))
     low, high = _ranges(data, some, np.arange(data.n_features))
     flat = (low.min(axis=0) == high.max(axis=0)).any()  # what is rare may not be in the sample
-    sizes, every = np.bincount(data.y, minlength=data.classes), np.arange(data.classes)
+    (least, next_least), (next_largest, largest) = np.sort(low, axis=0)[:2], np.sort(high, axis=0)[-2:]
+    above = np.where(high == largest, next_largest, largest) <= low  # all other classes
+    below = high <= np.where(low == least, next_least, least)
+    promising = flat | (above | below).any(axis=1)  # a class that is not in the sample is above and below all
+    sizes = np.bincount(data.y, minlength=data.classes)
     for c in [c for c in np.argsort(sizes, kind="stable").tolist() if sizes[c]][:CLASSES_TRIED]:
-        others = every != c
-        lows, highs = np.stack((low[others].min(axis=0), low[c])), np.stack((high[others].max(axis=0), high[c]))
-        if not flat and np.isfinite(lows).all() and not len(_one_sided(lows, highs, data.offset)[0]):
+        if not promising[c]:
             continue
         found = peel(data._replace(y=(data.y == c).astype(np.intp), classes=2), clock, rounds=1)
         if found.planes:

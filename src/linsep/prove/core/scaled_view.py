@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from linsep.compiling import compiled
 from linsep.data.arrays import to_floats
 from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Dense, Floats, Rows, Sparse
-from linsep.prove.check.integers import over_power
 from linsep.prove.claims import Data, Separator
 
 _compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -175,30 +175,32 @@ class ScaledView:
             self.refuse_not_finite()
         return scores, rivals if data.classes > 2 else 1 - data.y
 
-    def raw(self, w: Floats) -> tuple[Floats, list[Fraction]]:
-        """Return weights (classes - 1, d) and exact offsets for the data as given; float weights may overflow."""
-        data = self.data
-        W = w.reshape(data.classes - 1, self.block)
-        offsets = [Fraction(0)] * len(W)
-        if data.offset:
-            off = np.flatnonzero(self.center)
-            for c, row in enumerate(W):
-                offsets[c] = _exact_dot(np.append(row[off], row[-1]), np.append(-self.center[off], self.constant))
-        with np.errstate(over="ignore"):
-            return np.ldexp(W[:, : data.n_features], self.shift), offsets
+    def raw(self, w: Floats) -> Floats:
+        """Return weights for the data as given, (classes - 1, block); they may overflow."""
+        W, d = w.reshape(self.data.classes - 1, self.block), self.data.n_features
+        with np.errstate(all="ignore"):
+            found: Floats = np.ldexp(W[:, :d], self.shift)
+            if not self.data.offset:
+                return found
+            moved = np.column_stack((W[:, :d] * -self.center, W[:, d] * self.constant))
+            if not np.isfinite(moved).all():
+                return np.full(W.shape, np.inf)
+            return np.column_stack((found, [math.fsum(row) for row in moved.tolist()]))
 
-    def plane(self, w: Floats, *, exact: bool = False) -> Separator:
-        """Return the plane for the data as given, with floats or, which loses nothing, with fractions."""
-        W, offsets = self.raw(w)
-        if not exact:
-            b = np.array([_nearest_float(value) for value in offsets])
-            if self.data.classes > 2:
-                W, b = on_grid(W), on_grid(b)
-            return in_classes(W, b, self.data)
-        unit = [Fraction(2) ** int(s) for s in self.shift]
-        rows = w.reshape(self.data.classes - 1, self.block)[:, : self.data.n_features].tolist()
-        table = np.array([[Fraction(v) * u for v, u in zip(row, unit, strict=True)] for row in rows], dtype=object)
-        return in_classes(table.reshape(W.shape), np.array(offsets, dtype=object), self.data)
+    def plane(self, w: Floats) -> Separator:
+        """Return the plane for the data as given, in floats."""
+        return as_separator(self.raw(w) if self.data.classes == 2 else on_grid(self.raw(w)), self.data)
+
+    def exact(self, w: Floats) -> list[Fraction]:
+        """Return weights for the data as given, those of each class followed by its offset, without rounding."""
+        found, unit = [], [Fraction(2) ** int(s) for s in self.shift]
+        center = [-Fraction(c) for c in self.center.tolist()]
+        for row in w.reshape(self.data.classes - 1, self.block).tolist():
+            exact = [Fraction(v) for v in row]
+            found += [v * u for v, u in zip(exact, unit, strict=False)]
+            if self.data.offset:
+                found.append(sum(map(mul, exact, center), exact[-1] * Fraction(self.constant)))
+        return found
 
 
 def _finite(values: Floats) -> Floats:
@@ -207,24 +209,14 @@ def _finite(values: Floats) -> Floats:
     return np.asarray(values)
 
 
-def _exact_dot(a: Floats, b: Floats) -> Fraction:
-    """Return the inner product of floats without rounding."""
-    (a, power), (b, more) = over_power(a), over_power(b)
-    return Fraction(int(a @ b)) * Fraction(2) ** (power + more)
-
-
-def _nearest_float(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return np.inf
-
-
-def in_classes(W: Array, b: Array, data: Data) -> Separator:
-    """Return weights (classes - 1, d) as a Separator: a plane, or with the zeros of class 0 in front."""
+def as_separator(table: Array, data: Data) -> Separator:
+    """Return weights (classes - 1, block) as a Separator: a plane, or with the zeros of class 0 in front."""
+    zero = Fraction(0) if table.dtype == object else 0.0
     if data.classes == 2:
-        return Separator(W[0], b[0] if W.dtype == object else float(b[0]))
-    return Separator(np.vstack((np.zeros_like(W[:1]), W)), np.concatenate((np.zeros_like(b[:1]), b)))
+        return Separator(table[0, : data.n_features], table[0, data.n_features :].tolist()[0] if data.offset else zero)
+    W = np.full((data.classes, data.n_features + 1), zero, dtype=table.dtype)
+    W[1:, : table.shape[1]] = table
+    return Separator(W[:, :-1], W[:, -1])
 
 
 def on_grid(values: Floats) -> Floats:

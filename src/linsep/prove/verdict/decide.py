@@ -44,13 +44,17 @@ def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE)
     search = VerdictSearch(data, clock.sooner(spare), wide)
     try:
         found = search.certificate()
+        assert found is not None
+        if found.kind == OVERLAP:  # the check of a plane looks at all rows
+            search.last.refuse_not_finite()
+        holds = (found.separator is not None and found.separator is search.checked) or found.holds(data)
     except OutOfTime:
         search.last.refuse_not_finite()
         return Verdict("unknown", None, None, classes, data.n_features, data.offset, search.bracket())
-    assert found is not None
-    if found.kind == OVERLAP:  # the check of other proofs looks at all rows
-        search.last.refuse_not_finite()
-    if (found.separator is None or found.separator is not search.checked) and not found.holds(data):
+    except ValueError:  # what is exact cannot be made of a value that is not finite
+        search.first.refuse_not_finite()
+        raise
+    if not holds:
         raise ArithmeticError(f"a proof of {found.kind!r} does not hold: please report these data")
     return Verdict(*found, classes, data.n_features, data.offset, (-math.inf, math.inf))
 

@@ -19,7 +19,7 @@ from linsep.problem import Array
 from linsep.prove.numbers.cells import LongDecimals
 
 _SHARE, _OF_CLASS = 0.02, 0.1  # rows on the wrong side that are few: of all rows, and of those of the smaller class
-_SAMPLES = (250, 4000)  # rows that rule out most columns, and nearly all others
+_SAMPLES = (64, 4000)  # rows that rule out most columns, and nearly all others
 _BLOCK_CELLS = 1 << 20  # of the columns looked at together
 _FULL = 0.5  # sparse columns with more numbers than this share of the rows are looked at like dense ones
 
@@ -110,13 +110,15 @@ def telling_columns(
         Where it has run out, the columns looked at by then.
     """
     X = X.near if isinstance(X, LongDecimals) else X
-    n, counts, clock = len(y), np.bincount(y, minlength=len(classes)), clock or Clock()
-    few = int(min(_SHARE * n, _OF_CLASS * counts.min())) if len(classes) == 2 else 0
+    n, two, clock = len(y), len(classes) == 2, clock or Clock()
+    counts = np.array([n - y.sum(), y.sum()]) if two else np.bincount(y, minlength=len(classes))
+    few = int(min(_SHARE * n, _OF_CLASS * counts.min())) if two else 0
     rng, found = np.random.default_rng(0), []
     samples = [np.sort(rng.choice(n, size, replace=False)) for size in _SAMPLES if n > 4 * size]
+    samples += [np.arange(n)] if n <= 4 * _SAMPLES[-1] else []
     for numbers, block in _blocks(X, y, counts, few):
         left = np.arange(len(numbers))
-        for some in samples or [np.arange(n)]:
+        for some in samples:
             if len(left) and clock.left > 0:
                 left = left[~_ruled_out(block[some][:, left], y[some], few, len(some) / n)]
         for k in left.tolist():
