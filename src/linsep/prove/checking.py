@@ -18,9 +18,7 @@ from linsep.data.source import Source
 from linsep.problem import Array, Floats, Rows
 from linsep.prove.check import check_fewest, linsep_check
 from linsep.prove.check.fast_check import holds
-from linsep.prove.check.plain import check_verdict
-from linsep.prove.check.plain_document import LARGEST, Fails, Malformed
-from linsep.prove.check.plain_fewest import check_errors
+from linsep.prove.check.linsep_check import KINDS, LARGEST, Fails, Malformed, form
 from linsep.prove.claims import OTHER_DATA, OVERLAP, SEPARABLE, CheckResult, Data, Verdict
 from linsep.prove.documents import claim_of, opened, written
 from linsep.prove.numbers.cells import Cells, ExactRows, LongDecimals, cells
@@ -169,7 +167,7 @@ def text_of(proof: Any) -> str:
 def check_claim(verdict: Verdict, X: Any, y: Any, *, plain: bool) -> CheckResult:
     """Check a verdict that is not bound to a fingerprint."""
     verdict = verdict.among_kept()
-    if type(verdict.fit_intercept) is not bool or verdict.kind not in linsep_check.KINDS:
+    if type(verdict.fit_intercept) is not bool or verdict.kind not in KINDS:
         return CheckResult(False, "this verdict has no proof")
     found = table_of(X, y, verdict.classes)
     if found is None or found.X.shape[1] != verdict.n_features:
@@ -315,9 +313,11 @@ def _shortened_errors(fewest: Any, found: LabeledTable, stored: Rows) -> Any:
 
 def _plainly(verdict: Any, found: LabeledTable) -> CheckResult:
     """Check a verdict, or a result about the fewest errors, with the page of plain integers."""
-    check = check_verdict if isinstance(verdict, Verdict) else check_errors
     try:
-        lines = check(claim_of(verdict), list(found.rows(verdict.values)), found.codes.tolist())
+        claim, (fields, form_of_kind, check) = claim_of(verdict), KINDS[verdict.kind]
+        form({name: claim[name] for name in fields}, fields)
+        form_of_kind(claim)
+        lines = check(claim, list(found.rows(verdict.values)), found.codes.tolist())
     except (Fails, Malformed, ValueError, OverflowError, TypeError, AttributeError, IndexError) as error:
         if isinstance(error, ValueError) and str(error).startswith("X contains"):
             raise

@@ -7,6 +7,7 @@ depends on their values alone and not on their storage. Neither replaces the che
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ import numpy as np
 from linsep.errors import DataError
 from linsep.prove.check import linsep_check
 from linsep.prove.check.check_fewest import HEAVIEST
-from linsep.prove.check.plain_document import ENCODINGS, KIND, LARGEST, label_text, meaning_of, numbers, whole
+from linsep.prove.check.linsep_check import ENCODINGS, KIND, LARGEST, label_text, meaning_of, numbers, whole
 from linsep.prove.claims import Refutation, Separator, Verdict
 from linsep.prove.fewest.certificates import Combination, Proof
 from linsep.prove.numbers.given import exact_array, number_written
@@ -118,6 +119,11 @@ def numbers_written(values: Iterable[Any]) -> list[str]:
 def _plane_written(plane: Separator) -> dict[str, Any]:
     W, b = plane.exactly()
     return {"w": [numbers_written(w) for w in W], "b": numbers_written(b)}
+
+
+def checker_program() -> str:
+    """Return the text of the plain check, which is a program that needs Python alone."""
+    return inspect.getsource(linsep_check)
 
 
 def opened(text: str) -> tuple[Any, dict[str, Any]]:

@@ -12,8 +12,7 @@ from linsep.data.labels import at_least_two_classes, check_same_length, class_la
 from linsep.data.matrices import as_matrix
 from linsep.data.source import Source
 from linsep.problem import Array, Rows, Values
-from linsep.prove.check.plain_document import Fails, class_numbers, whole
-from linsep.prove.check.plain_table import fingerprint
+from linsep.prove.check.linsep_check import Fails, class_numbers, fingerprint, whole
 from linsep.prove.claims import Data
 from linsep.prove.numbers.cells import LongDecimals, nearest_doubles
 from linsep.prove.numbers.decimals import in_doubles

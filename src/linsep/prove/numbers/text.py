@@ -29,7 +29,7 @@ from linsep.data.source import Source
 from linsep.data.tables import TableSource
 from linsep.errors import DataError
 from linsep.problem import Array, Values
-from linsep.prove.check.plain_table import table
+from linsep.prove.check.linsep_check import table
 from linsep.prove.claims import Verdict
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.fingerprints import Fingerprint

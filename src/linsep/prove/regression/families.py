@@ -20,7 +20,7 @@ from linsep.data.arrays import is_sparse, to_rows
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove.check.integers import over_power
-from linsep.prove.check.plain_document import label_text
+from linsep.prove.check.linsep_check import label_text
 from linsep.prove.claims import Data
 from linsep.prove.core.constraints import Constraints, LongConstraints
 from linsep.prove.numbers.cells import Cells, derived

@@ -1,6 +1,6 @@
 """The fast check of a ``separation`` certificate: floats with error bounds, integers where in doubt.
 
-It asks for the same as ``plain_regression``, whose table says what a certificate holds, of the rows of a ``Model``.
+It asks for the same of the rows of a ``Model`` as part 6 of ``linsep_check``, which says what a certificate claims.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from flint import fmpz_mat
 from linsep.problem import Array
 from linsep.prove.check.fast_facts import normals, rank, total
 from linsep.prove.check.integers import over_common
-from linsep.prove.check.plain_document import numbers
+from linsep.prove.check.linsep_check import numbers
 from linsep.prove.regression.families import Model
 
 

@@ -21,8 +21,7 @@ from linsep.data.schema import NUMBER, WORD, Layout
 from linsep.data.tables import TableSource
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Values
-from linsep.prove.check.plain_document import label_text
-from linsep.prove.check.plain_regression import MOST_EMPTY
+from linsep.prove.check.linsep_check import MOST_EMPTY, label_text
 from linsep.prove.numbers.cells import LongDecimals, whole_table
 from linsep.prove.numbers.given import BINARY, DECIMAL
 from linsep.prove.numbers.text import default_values, refuse_rounded

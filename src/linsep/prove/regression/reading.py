@@ -20,8 +20,7 @@ from linsep.data.tables import bag
 from linsep.errors import DataError
 from linsep.problem import Array, Values
 from linsep.prove.check.integers import over_common
-from linsep.prove.check.plain_document import Fails, Malformed
-from linsep.prove.check.plain_table import used_columns
+from linsep.prove.check.linsep_check import Fails, Malformed, factors_of
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.given import BINARY, DECIMAL, shown
 from linsep.prove.numbers.text import signs_of
@@ -321,7 +320,7 @@ def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]
         parts, missing = frame.columns[max(0, last) :], "error"
     else:
         columns, parts, missing = how["columns"], [how["target"], *how["others"]], how["missing"]
-    used = list(dict.fromkeys([*used_columns(columns), *parts]))
+    used = list(dict.fromkeys([*(each["column"] for each in factors_of(columns)), *parts]))
     for name in used:
         if name not in frame.columns:
             raise Malformed(f"there is no column {name[:40]!r}")
