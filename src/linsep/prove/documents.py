@@ -22,7 +22,8 @@ from linsep.prove.check.check_fewest import HEAVIEST
 from linsep.prove.check.linsep_check import ENCODINGS, KIND, LARGEST, label_text, meaning_of, numbers, whole
 from linsep.prove.claims import Refutation, Separator, Verdict
 from linsep.prove.fewest.certificates import Combination, Proof
-from linsep.prove.numbers.given import exact_array, number_written
+from linsep.prove.numbers.cells import exact_plane
+from linsep.prove.numbers.given import number_written
 
 _CUT = "lower bound"  # an option of a document: where the proof of a lower bound was cut short
 
@@ -181,7 +182,6 @@ def fewest_from(content: dict[str, Any]) -> Any:
 
 
 def _plane_from(content: dict[str, Any]) -> Separator:
-    W, b = content["separator"]["w"], content["separator"]["b"]
-    table = exact_array([value for texts in (*W, b) for value in numbers(texts)])
-    w, c = table[: -len(b)].reshape(len(W), -1), table[-len(b) :]
-    return Separator(w[0], c.tolist()[0]) if len(content["classes"]) == 2 else Separator(w, c)
+    plane = content["separator"]
+    W, b = [numbers(w) for w in plane["w"]], numbers(plane["b"])
+    return exact_plane(W, b, 1 if len(content["classes"]) == 2 else 2)
