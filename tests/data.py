@@ -14,6 +14,8 @@ from sklearn.datasets import dump_svmlight_file
 from linsep.data.read import read
 from linsep.data.source import Source
 from linsep.errors import ReadError
+from linsep.prove.claims import Data
+from linsep.prove.numbers.tables import table_of
 
 
 def quiet(model, *data, **extra):
@@ -58,6 +60,12 @@ def refusal(data, **options):
 
 def _opened(data):
     return io.BytesIO(data.encode() if isinstance(data, str) else data) if isinstance(data, str | bytes) else data
+
+
+def data_of(X, y, classes, offset):
+    """Return rows in machine numbers with their class numbers, as verdicts want them."""
+    found = table_of(X, y, classes)
+    return Data(found.stored(), found.codes, found.X.shape[1], len(classes), offset)
 
 
 def few(cases, quick):

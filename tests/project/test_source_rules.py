@@ -8,15 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2] / "src" / "linsep"
 FILES = sorted(ROOT.rglob("*.py"))
-TRUSTED = {  # the modules of the plain check: the standard library, and those of its own that each may use
-    "plain_document": [], "plain_table": ["plain_document"], "plain_facts": ["plain_document"],
-    "plain": ["plain_document", "plain_facts"], "plain_fewest": ["plain_document", "plain_facts", "plain"],
-    "plain_regression": ["plain_document", "plain_facts", "plain"],
-}  # fmt: skip
 
 
 def name_of(file: Path) -> str:
@@ -46,18 +39,15 @@ def public() -> set[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", TRUSTED)
-def test_trusted_files(name):
-    """The checks that have to be read to be believed use the standard library and the named others only."""
-    text = (ROOT / "prove" / "check" / f"{name}.py").read_text(encoding="utf-8")
+def test_the_plain_check_uses_the_standard_library_alone():
+    text = (ROOT / "prove" / "check" / "linsep_check.py").read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(text)):
         modules = [each.name for each in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0
             assert node.module is not None
             modules = [node.module]
-        others = {module for module in modules if module.partition(".")[0] not in sys.stdlib_module_names}
-        assert others <= {f"linsep.prove.check.{each}" for each in TRUSTED[name]}
+        assert all(module.partition(".")[0] in sys.stdlib_module_names for module in modules)
 
 
 def test_no_tricks_with_modules():
@@ -111,13 +101,7 @@ def test_checks_import_what_the_design_says():
     plain, fast = (
         next(line for line in text.splitlines() if line.startswith(f"| `verify({way}")) for way in ("…, plain", "…)`")
     )
-    for check in (
-        "prove/check/plain",
-        "prove/check/linsep_check",
-        "prove/check/plain_fewest",
-        "prove/check/plain_regression",
-    ):
-        assert all(f"`{each}.py`" in plain for each in {check} | imported(check))
+    assert "`prove/check/linsep_check.py`" in plain
     for check in ("prove/check/fast_check", "prove/check/check_fewest"):
         assert all(f"`{each}.py`" in fast for each in {check} | imported(check))
 

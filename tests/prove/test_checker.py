@@ -26,7 +26,7 @@ from test_separation_proofs import proofs as separation_proofs
 import linsep
 from linsep.cli import main
 from linsep.pages import checker
-from linsep.prove.check.plain_table import csv_lines
+from linsep.prove.check.linsep_check import csv_lines
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

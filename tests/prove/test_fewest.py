@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 import fewest_oracle as oracle
 import linsep
-from linsep.prove.check.plain_document import Fails, Malformed
-from linsep.prove.check.plain_fewest import check_errors
+from linsep.prove.check.linsep_check import ERRORS, Fails, Malformed, check_errors, form, form_of_errors
 from linsep.prove.documents import claim_of, fewest_from
 from linsep.prove.fewest.certificates import Combination, Proof
 from oracles import in_integers
@@ -403,7 +402,13 @@ def test_a_refutation_with_negative_rows_serves_only_where_they_are_wrong():
 def test_plain_check_says_what_fails():
     content = claim_of(linsep.fewest_errors(*XOR))
     rows, labels = in_integers(XOR[0].tolist()), XOR[1].tolist()
-    assert len(check_errors(content, rows, labels)) == 3
+
+    def checked(claim):
+        form({name: claim[name] for name in ERRORS}, ERRORS)
+        form_of_errors(claim)
+        return check_errors(claim, rows, labels)
+
+    assert len(checked(content)) == 3
     for change, words in (
         ({"upper": 0}, "lower"),
         ({"upper": 2}, "weigh"),
@@ -417,7 +422,7 @@ def test_plain_check_says_what_fails():
         ({"bits": None}, "whole number"),
     ):
         with pytest.raises((Fails, Malformed), match=words):
-            check_errors({**copy.deepcopy(content), **change}, rows, labels)
+            checked({**copy.deepcopy(content), **change})
 
 
 def test_the_oracle_agrees_with_trying_every_subset():

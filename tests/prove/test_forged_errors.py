@@ -14,8 +14,7 @@ from test_forged_proofs import OTHERS, ROWS, changed, made_is_told, value
 from fewest_oracle import fewest, items
 from javascript import judged
 from linsep import fewest_errors, to_json
-from linsep.prove.check.linsep_check import digest_of
-from linsep.prove.check.plain_table import fingerprint
+from linsep.prove.check.linsep_check import digest_of, fingerprint
 from linsep.prove.checking import check_document
 from linsep.prove.documents import opened
 from oracles import in_integers

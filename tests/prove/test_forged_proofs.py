@@ -11,8 +11,7 @@ import pytest
 
 from javascript import judged
 from linsep import separate, to_json
-from linsep.prove.check.linsep_check import digest_of
-from linsep.prove.check.plain_table import fingerprint
+from linsep.prove.check.linsep_check import digest_of, fingerprint
 from linsep.prove.checking import check_document
 from linsep.prove.documents import opened
 from oracles import in_integers, rank

@@ -11,9 +11,8 @@ import linsep
 from data import few
 from javascript import answers
 from linsep.pages import checker
-from linsep.prove.check.linsep_check import digest_of
-from linsep.prove.check.plain_document import LARGEST
-from linsep.prove.check.standalone import program as plain_program
+from linsep.prove.check.linsep_check import LARGEST, digest_of
+from linsep.prove.documents import checker_program
 
 X, Y = [[0], [1], [2], [1]], [0, 0, 1, 1]  # quasi: a plane and a refutation
 MOST = 512 << 20  # bytes of address space of the plain program
@@ -126,7 +125,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     table = "x,y\n" + "".join(f"{row[0]},{label}\n" for row, label in zip(X, Y, strict=True))
     (folder / "table.csv").write_text(table)
-    (folder / "linsep_check.py").write_text(plain_program())
+    (folder / "linsep_check.py").write_text(checker_program())
     texts = {name: text.encode() for name, text in (HOSTILE | FAILING).items()}
     for k, data in enumerate([*texts.values(), *BYTES.values()]):
         (folder / f"{k}.json").write_bytes(data)

@@ -1,4 +1,5 @@
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -415,3 +416,22 @@ def test_a_clock_can_end_the_search_at_any_time(form, classes):
                 mistake_bound(X, y, fit_intercept=form == "augmented", clock=CountingClock(most))
     again = largest_margin(X, y, form=form)
     assert (again.lower, again.upper) == (expected.lower, expected.upper)
+
+
+@pytest.mark.parametrize("form", ["affine", "origin", "augmented"])
+def test_brackets_of_tiny_margins_are_narrow(form):
+    """Doubles of the weights lose much of a margin of 1e-11 of the rows' size; the plane is then solved for exactly."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        d = int(rng.integers(2, 6))
+        X, w = rng.integers(-(10**5), 10**5, (3 * d + 4, d)).astype(float), rng.normal(size=d)
+        w /= np.linalg.norm(w)
+        y = np.where(X @ w > 0, 1, -1)
+        X += np.outer(y * 1e-6 - X @ w, w)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                found = largest_margin(X, y, form=form)
+            except NotSeparable:  # rounding has mixed the classes
+                continue
+        assert 0.95 * found.upper < found.lower <= found.upper

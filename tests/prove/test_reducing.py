@@ -6,11 +6,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data import data_of
 from linsep import separate
 from linsep.clock import Clock
 from linsep.prove.check.fast_check import separates
 from linsep.prove.core import facial_reduction, presolve
-from linsep.prove.numbers.tables import data_of
 from linsep.prove.verdict.decide import VerdictSearch, nearest_classes
 from oracles import inequalities, kind, proves
 

@@ -6,10 +6,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data import data_of
 from linsep import Verdict, teacher
 from linsep.clock import OutOfTime
 from linsep.prove.claims import Refutation, Separator
-from linsep.prove.numbers.tables import data_of
 from linsep.prove.verdict.parts import Part
 from linsep.prove.verdict.refuting import Asked, RunSearch, Work, made_of, pass_work
 from oracles import inequalities, kind, proves

@@ -16,6 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from threadpoolctl import threadpool_info
 
 import linsep
+from data import data_of
 from linsep import Perceptron, from_json, separate, separator, to_json, verify
 from linsep.clock import Clock, OutOfTime
 from linsep.data.parallel import in_parallel
@@ -23,7 +24,6 @@ from linsep.prove.check.exact_signs import difference
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.core import exact_steps, facial_reduction, scaled_view
 from linsep.prove.numbers import algebra
-from linsep.prove.numbers.tables import data_of
 from linsep.prove.verdict.decide import decide as decide_data
 from oracles import inequalities, kind, proves
 

@@ -239,7 +239,7 @@ def test_the_response_of_a_row_of_weight_0_is_not_looked_at(name):
 
 def about(content, X, y):
     """The data of a document with the fingerprint of others."""
-    from linsep.prove.check.plain_table import fingerprint
+    from linsep.prove.check.linsep_check import fingerprint
 
     return {**content["data"], "sha256": fingerprint(in_integers(X.tolist()), [tuple(row) for row in y.tolist()])}
 
@@ -268,10 +268,10 @@ def test_a_boolean_is_not_a_number(family):
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     """The plain check as one program, run by a Python without linsep."""
-    from linsep.prove.check.standalone import program
+    from linsep.prove.documents import checker_program
 
     path = tmp_path_factory.mktemp("program") / "linsep_check.py"
-    path.write_text(program(), encoding="utf-8")
+    path.write_text(checker_program(), encoding="utf-8")
     return lambda *args: subprocess.run(
         [sys.executable, "-I", "-S", path, *args], capture_output=True, text=True, check=False
     )

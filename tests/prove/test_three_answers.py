@@ -18,9 +18,7 @@ from test_separation_proofs import proofs as separation_proofs
 import linsep
 from javascript import answered, answered_of_files
 from linsep.prove.check import linsep_check
-from linsep.prove.check.linsep_check import digest_of
-from linsep.prove.check.plain_document import Fails, meaning_of
-from linsep.prove.check.plain_table import table
+from linsep.prove.check.linsep_check import Fails, digest_of, meaning_of, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "proof-format.md"
 SCHEMA = jsonschema.Draft202012Validator(json.loads(PAGE.with_name("proof-schema.json").read_text(encoding="utf-8")))

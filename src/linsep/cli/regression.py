@@ -160,8 +160,9 @@ def regression(
     ran out of time.
     """
     from linsep.clock import limited
+    from linsep.prove.check.linsep_check import SEPARATED
     from linsep.prove.regression.separations import decide
-    from linsep.prove.regression.words import MEANING, sentences
+    from linsep.prove.regression.words import sentences
 
     check_place(proof)
     check_place(_design_place(proof), data)
@@ -201,7 +202,7 @@ def regression(
     }
 
     def show(console: Any) -> None:
-        console.print(headline(MEANING[found.kind]))
+        console.print(headline(SEPARATED[found.kind]))
         console.print(_statuses(found))
         console.print(facts_table(_lines(found, facts, rows)))
         for sentence in texts:

@@ -111,11 +111,11 @@ def _why_not(about: dict[str, Any], shape: tuple[int, int]) -> str:
 
 def _write_checker(path: str | None) -> None:
     """Write the plain check as one program."""
-    from linsep.prove.check.standalone import program
+    from linsep.prove.documents import checker_program
 
     if path is not None:
         with replacing(path) as file:
-            file.write(program().encode())
+            file.write(checker_program().encode())
 
 
 def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
@@ -139,9 +139,7 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
 
 def _outcome(verdict: Any, content: dict[str, Any], source: Source, plain: bool) -> tuple[CheckResult, Any]:
     """Return the outcome of the check, and the shape of the data; the plain check reads CSV by itself."""
-    from linsep.prove.check import linsep_check
-    from linsep.prove.check.plain_document import ENCODINGS, Fails
-    from linsep.prove.check.plain_table import table
+    from linsep.prove.check.linsep_check import ENCODINGS, Fails, check, table
     from linsep.prove.checking import check_document
     from linsep.prove.claims import CheckResult
     from linsep.prove.numbers.text import exact_table, reading_of
@@ -159,7 +157,7 @@ def _outcome(verdict: Any, content: dict[str, Any], source: Source, plain: bool)
     rows, labels = table(content, paths)
     shape = (len(rows), len(reading["columns"]) if reading else 0)
     try:
-        return CheckResult(True, "", tuple(linsep_check.check(content, rows, labels))), shape
+        return CheckResult(True, "", tuple(check(content, rows, labels))), shape
     except Fails as error:
         return CheckResult(False, str(error)), shape
 
@@ -200,9 +198,7 @@ def _lines(content: dict[str, Any], outcome: CheckResult, about: dict[str, str])
 
 def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     """Return the outcome of the check; the plain one reads CSV by itself."""
-    from linsep.prove.check import linsep_check
-    from linsep.prove.check.plain_document import Fails
-    from linsep.prove.check.plain_table import table
+    from linsep.prove.check.linsep_check import Fails, check, table
     from linsep.prove.claims import CheckResult
     from linsep.prove.numbers.text import refuse_rounded
     from linsep.prove.regression.documents import check_separation_document
@@ -211,7 +207,7 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     base, known = data.removesuffix(".gz").lower(), content["data"]["reading"] is not None
     if plain and known and not base.endswith((".parquet", ".arrow", ".feather", ".zst")) and data != "-":
         try:
-            return CheckResult(True, "", tuple(linsep_check.check(content, *table(content, [data]))))
+            return CheckResult(True, "", tuple(check(content, *table(content, [data]))))
         except Fails as error:
             return CheckResult(False, str(error))
     try:

@@ -9,8 +9,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linsep.errors import DataError, ParameterError
+from linsep.prove.check.linsep_check import SEPARATED
 from linsep.prove.regression.separations import separation
-from linsep.prove.regression.words import MEANING, sentences
+from linsep.prove.regression.words import sentences
 
 
 class SeparationCheck(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -61,7 +62,7 @@ class SeparationCheck(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         if self.separation_.kind != "overlap":
             details = "; ".join(sentences(self.separation_))
-            text = f"{MEANING[self.separation_.kind]}; {details}"
+            text = f"{SEPARATED[self.separation_.kind]}; {details}"
             if self.action == "raise":
                 raise DataError("", text)
             warnings.warn(text, UserWarning, stacklevel=2)

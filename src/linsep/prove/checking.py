@@ -18,9 +18,7 @@ from linsep.data.source import Source
 from linsep.problem import Array, Floats, Rows
 from linsep.prove.check import check_fewest, linsep_check
 from linsep.prove.check.fast_check import holds
-from linsep.prove.check.plain import check_verdict
-from linsep.prove.check.plain_document import LARGEST, Fails, Malformed
-from linsep.prove.check.plain_fewest import check_errors
+from linsep.prove.check.linsep_check import KINDS, LARGEST, Fails, Malformed, form
 from linsep.prove.claims import OTHER_DATA, OVERLAP, SEPARABLE, CheckResult, Data, Verdict
 from linsep.prove.documents import claim_of, opened, written
 from linsep.prove.numbers.cells import Cells, ExactRows, LongDecimals, cells
@@ -119,7 +117,8 @@ def about_data(verdict: Any, X: Any, y: Any, *, short: bool = True) -> tuple[Any
     if found is None or found.X.shape[1] != verdict.n_features:
         raise ValueError("these are not the data of the verdict: the labels or the number of features differ")
     for label in verdict.classes:
-        _refuse_label(label)
+        if not (isinstance(label, str | bool | int) or (isinstance(label, float) and math.isfinite(label))):
+            raise ValueError(f"a proof file can hold labels that are text or numbers, not {label!r}")
     return shortened(verdict, found) if short else verdict, found.fingerprint(verdict.values)
 
 
@@ -166,15 +165,15 @@ def text_of(proof: Any) -> str:
         raise ValueError("this is not a valid proof: it is not text") from None
 
 
-def check_claim(verdict: Verdict, X: Any, y: Any, *, plain: bool) -> CheckResult:
-    """Check a verdict that is not bound to a fingerprint."""
-    verdict = verdict.among_kept()
-    if type(verdict.fit_intercept) is not bool or verdict.kind not in linsep_check.KINDS:
+def check_claim(claim: Any, X: Any, y: Any, *, plain: bool) -> CheckResult:
+    """Check a verdict, or a result about the fewest errors, that is not bound to a fingerprint."""
+    claim = claim.among_kept()
+    if type(claim.fit_intercept) is not bool or claim.kind not in KINDS:
         return CheckResult(False, "this verdict has no proof")
-    found = table_of(X, y, verdict.classes)
-    if found is None or found.X.shape[1] != verdict.n_features:
+    found = table_of(X, y, claim.classes)
+    if found is None or found.X.shape[1] != claim.n_features:
         return CheckResult(False, "the classes, the number of rows or the number of features differ")
-    return _plainly(verdict, found) if plain else _fast(verdict, found)
+    return _plainly(claim, found) if plain else _fast(claim, found)
 
 
 def check_document(verdict: Any, content: dict[str, Any], X: Any, y: Any, *, plain: bool) -> CheckResult:
@@ -192,88 +191,64 @@ def check_document(verdict: Any, content: dict[str, Any], X: Any, y: Any, *, pla
     n, d = found.X.shape
     if (n, d) != (about["n_rows"], about["n_features"]):
         return CheckResult(False, f"it was written for {about['n_rows']} rows of {about['n_features']} features")
-    check = _fast if isinstance(verdict, Verdict) else _fewest
-    name, outcome = together(lambda: found.fingerprint(verdict.values), lambda: check(verdict, found))
+    name, outcome = together(lambda: found.fingerprint(verdict.values), lambda: _fast(verdict, found))
     if name["sha256"] != about["sha256"]:
         return OTHER_DATA
     return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
 
 
-def _fast(verdict: Verdict, found: LabeledTable) -> CheckResult:
+def _fast(claim: Any, found: LabeledTable) -> CheckResult:
     """Check with compiled code, on integers or, if 64 bits do not hold the numbers, next to them."""
-    inside = _inside(verdict, found)
-    plane, n, classes = verdict.separator, len(found.codes), len(verdict.classes)
+    inside, n, classes = _inside(claim, found), len(found.codes), len(claim.classes)
+    lines = [f"{n} rows of {claim.n_features} features in {classes} classes"]
+    if not isinstance(claim, Verdict):
+        if inside is None:
+            return _plainly(claim, found)
+        data = Data(inside.rows, found.codes, claim.n_features, classes, claim.fit_intercept)
+        if not check_fewest.holds(replace(claim, plane=inside.inside(claim.plane)), data, _counted(claim, found)):
+            return CheckResult(False, "the proof does not prove these bounds for these data")
+        lines.append(f"every row is strictly on its side of the plane given, but for {len(claim.rows)}")
+        count = len(claim.certificate.refutations)
+        return CheckResult(True, "", (*lines, f"{count} refutations add up to zero; no case leaves fewer errors"))
+    plane = claim.separator
     try:
         if inside is None:
-            rows = ExactRows(found.X, verdict.values)
-            right = holds_rationally(verdict, rows, found.codes)
+            right = holds_rationally(claim, ExactRows(found.X, claim.values), found.codes)
         else:
-            data = Data(inside.rows, found.codes, verdict.n_features, classes, verdict.fit_intercept)
+            data = Data(inside.rows, found.codes, claim.n_features, classes, claim.fit_intercept)
             carried = plane if plane is None else inside.inside(plane)
-            right = holds(replace(verdict, separator=carried), data, certain=True)
+            right = holds(replace(claim, separator=carried), data, certain=True)
     except (OverflowError, TypeError, AttributeError):
         return CheckResult(False, "the plane is not one of finite numbers")
     if not right:
         return CheckResult(False, "the proof does not prove this verdict for these data")
-    lines = [f"{n} rows of {verdict.n_features} features in {classes} classes"]
     if plane is not None:
-        strictly = verdict.kind == SEPARABLE
-        lines.append(
-            "every row is strictly on its side" if strictly else "no row is on the wrong side, and not all on the plane"
-        )
-    if verdict.refutation is not None:
-        some = len(np.unique(verdict.refutation.rows))
+        weakly = "no row is on the wrong side, and not all on the plane"
+        lines.append("every row is strictly on its side" if claim.kind == SEPARABLE else weakly)
+    if claim.refutation is not None:
+        some = len(np.unique(claim.refutation.rows))
         what = "rows with positive multipliers add up to zero: no plane has them all strictly on their sides"
         lines.append(f"{some} {what}")
-    if verdict.kind == OVERLAP:
+    if claim.kind == OVERLAP:
         lines.append("they span all rows: a plane with no row on the wrong side has all rows on it")
     return CheckResult(True, "", tuple(lines))
 
 
-def _inside(verdict: Verdict, found: LabeledTable) -> Cells | None:
+def _inside(claim: Any, found: LabeledTable) -> Cells | None:
     """Return the numbers in 64 bits; None if these do not hold them, or a copy of many rows can be avoided."""
-    if verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X):
-        return None  # a plane is checked next to the doubles
-    if isinstance(found.X, LongDecimals):
-        return None
-    return cells(found.X, verdict.values, offset=verdict.fit_intercept)
-
-
-def _many(X: Any) -> bool:
-    """Say whether there are too many numbers to copy them."""
-    return X.dtype.kind == "f" and bool((X.data if is_sparse(X) else X).nbytes > IN_MEMORY)
-
-
-def check_errors_claim(fewest: Any, X: Any, y: Any, *, plain: bool) -> CheckResult:
-    """Check a result about the fewest errors that is not bound to a fingerprint."""
-    fewest = fewest.among_kept()
-    found = table_of(X, y, fewest.classes)
-    if found is None or found.X.shape[1] != fewest.n_features:
-        return CheckResult(False, "the classes, the number of rows or the number of features differ")
-    if not plain:
-        return _fewest(fewest, found)
-    return _plainly(fewest, found)
+    X = found.X
+    if isinstance(claim, Verdict):
+        if isinstance(X, LongDecimals):
+            return None
+        many = X.dtype.kind == "f" and (X.data if is_sparse(X) else X).nbytes > IN_MEMORY
+        if many and claim.kind == SEPARABLE and claim.values == DECIMAL:
+            return None  # a plane is checked next to the doubles
+    return cells(X, claim.values, offset=claim.fit_intercept)
 
 
 def _counted(fewest: Any, found: LabeledTable) -> Array:
     """Return how much every row counts."""
     return np.ones(len(found.codes), dtype=np.int64) if fewest.weights is None else np.asarray(fewest.weights)
-
-
-def _fewest(fewest: Any, found: LabeledTable) -> CheckResult:
-    """Check the fewest errors of any plane with compiled code; plainly, if 64 bits do not hold the numbers."""
-    inside, n = cells(found.X, fewest.values, offset=fewest.fit_intercept), len(found.codes)
-    if inside is None:
-        return _plainly(fewest, found)
-    data = Data(inside.rows, found.codes, fewest.n_features, len(fewest.classes), fewest.fit_intercept)
-    if not check_fewest.holds(replace(fewest, plane=inside.inside(fewest.plane)), data, _counted(fewest, found)):
-        return CheckResult(False, "the proof does not prove these bounds for these data")
-    lines = (
-        f"{n} rows of {fewest.n_features} features in {len(fewest.classes)} classes",
-        f"every row is strictly on its side of the plane given, but for {len(fewest.rows)}",
-        f"{len(fewest.certificate.refutations)} refutations add up to zero; no case leaves fewer errors",
-    )
-    return CheckResult(True, "", lines)
 
 
 def shortened(verdict: Any, found: LabeledTable) -> Any:
@@ -287,7 +262,6 @@ def shortened(verdict: Any, found: LabeledTable) -> Any:
 
 
 def _scores(stored: Rows, w: Floats) -> Floats:
-    """Return w·x of every row, as far as floats tell."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(as_scipy(stored, len(w)) @ w, dtype=np.float64)
 
@@ -315,17 +289,11 @@ def _shortened_errors(fewest: Any, found: LabeledTable, stored: Rows) -> Any:
 
 def _plainly(verdict: Any, found: LabeledTable) -> CheckResult:
     """Check a verdict, or a result about the fewest errors, with the page of plain integers."""
-    check = check_verdict if isinstance(verdict, Verdict) else check_errors
     try:
-        lines = check(claim_of(verdict), list(found.rows(verdict.values)), found.codes.tolist())
-    except (Fails, Malformed, ValueError, OverflowError, TypeError, AttributeError, IndexError) as error:
-        if isinstance(error, ValueError) and str(error).startswith("X contains"):
-            raise
+        claim, (fields, form_of_kind, check) = claim_of(verdict), KINDS[verdict.kind]
+        form({name: claim[name] for name in fields}, fields)
+        form_of_kind(claim)
+        lines = check(claim, list(found.rows(verdict.values)), found.codes.tolist())
+    except (Fails, ValueError, OverflowError, TypeError, AttributeError, IndexError) as error:
         return CheckResult(False, str(error))
     return CheckResult(True, "", tuple(lines))
-
-
-def _refuse_label(label: Any) -> None:
-    """Refuse a label that JSON cannot hold."""
-    if not (isinstance(label, str | bool | int) or (isinstance(label, float) and math.isfinite(label))):
-        raise ValueError(f"a proof file can hold labels that are text or numbers, not {label!r}")

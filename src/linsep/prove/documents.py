@@ -7,6 +7,7 @@ depends on their values alone and not on their storage. Neither replaces the che
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Iterable
@@ -18,10 +19,11 @@ import numpy as np
 from linsep.errors import DataError
 from linsep.prove.check import linsep_check
 from linsep.prove.check.check_fewest import HEAVIEST
-from linsep.prove.check.plain_document import ENCODINGS, KIND, LARGEST, label_text, meaning_of, numbers, whole
+from linsep.prove.check.linsep_check import ENCODINGS, KIND, LARGEST, label_text, meaning_of, numbers, whole
 from linsep.prove.claims import Refutation, Separator, Verdict
 from linsep.prove.fewest.certificates import Combination, Proof
-from linsep.prove.numbers.given import exact_array, number_written
+from linsep.prove.numbers.cells import exact_plane
+from linsep.prove.numbers.given import number_written
 
 _CUT = "lower bound"  # an option of a document: where the proof of a lower bound was cut short
 
@@ -120,6 +122,11 @@ def _plane_written(plane: Separator) -> dict[str, Any]:
     return {"w": [numbers_written(w) for w in W], "b": numbers_written(b)}
 
 
+def checker_program() -> str:
+    """Return the text of the plain check, which is a program that needs Python alone."""
+    return inspect.getsource(linsep_check)
+
+
 def opened(text: str) -> tuple[Any, dict[str, Any]]:
     """Return the verdict in a document, None of a separation, and all of its content; nothing it claims is checked."""
     try:
@@ -175,7 +182,6 @@ def fewest_from(content: dict[str, Any]) -> Any:
 
 
 def _plane_from(content: dict[str, Any]) -> Separator:
-    W, b = content["separator"]["w"], content["separator"]["b"]
-    table = exact_array([value for texts in (*W, b) for value in numbers(texts)])
-    w, c = table[: -len(b)].reshape(len(W), -1), table[-len(b) :]
-    return Separator(w[0], c.tolist()[0]) if len(content["classes"]) == 2 else Separator(w, c)
+    plane = content["separator"]
+    W, b = [numbers(w) for w in plane["w"]], numbers(plane["b"])
+    return exact_plane(W, b, 1 if len(content["classes"]) == 2 else 2)

@@ -6,7 +6,7 @@ import base64
 
 from linsep.pages.reporting.pieces import paragraph
 from linsep.pages.reporting.study import Study
-from linsep.prove.check.standalone import program
+from linsep.prove.documents import checker_program
 
 
 def checkable(found: Study, name: str, document: str | None) -> str:
@@ -18,8 +18,9 @@ def checkable(found: Study, name: str, document: str | None) -> str:
     words = (
         "You need not believe this page. The button checks the proof again in your browser, in whole numbers, with "
         "code that shares nothing with linsep's own. To check it elsewhere, take "
-        f"{_link(file, 'application/json', document)} and {_link('linsep_check.py', 'text/x-python', program())}, a "
-        f"program that needs Python and nothing else: <code>python linsep_check.py {file} DATA.csv</code>; or "
+        f"{_link(file, 'application/json', document)} and "
+        f"{_link('linsep_check.py', 'text/x-python', checker_program())}, a program that needs Python and nothing "
+        f"else: <code>python linsep_check.py {file} DATA.csv</code>; or "
         f"<code>linsep verify {file} DATA</code>."
         if first
         else f"This can be checked in the same way; the proof is {_link(file, 'application/json', document)}."

@@ -9,10 +9,11 @@ from linsep.pages.checker import carried
 from linsep.pages.reporting.pieces import paragraph, section, table
 from linsep.pages.reporting.proofs import checkable
 from linsep.pages.reporting.study import Study
+from linsep.prove.check.linsep_check import SEPARATED
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE
 from linsep.prove.regression.documents import document
 from linsep.prove.regression.separations import separation
-from linsep.prove.regression.words import MEANING, sentences
+from linsep.prove.regression.words import sentences
 
 _COLUMNS = 30  # up to which every coefficient is decided here
 _CELLS = 100_000
@@ -33,7 +34,7 @@ def regression(found: Study) -> str:
     )
     parts = [paragraph(words, "student")]
     if found.features > _COLUMNS or found.stored > _CELLS:
-        said = f"{MEANING[kind].capitalize()}. <code>linsep regression</code> says it of every coefficient."
+        said = f"{SEPARATED[kind].capitalize()}. <code>linsep regression</code> says it of every coefficient."
         return section("regression", "Logistic regression", *parts, paragraph(said))
     names = [found.name(j) for j in range(found.features)]
     with found.timed("separation"):
@@ -45,7 +46,7 @@ def regression(found: Study) -> str:
             for name, status, proving in result.coefficients[:_SHOWN]
         ]
         told = sentences(result, "the label")
-    parts.append(paragraph(f"<b>{MEANING[result.kind].capitalize()}.</b>"))
+    parts.append(paragraph(f"<b>{SEPARATED[result.kind].capitalize()}.</b>"))
     parts += [paragraph(f"{escape(text)}.") for text in told]
     parts.append(table(["coefficient", "estimate", "proved by rows"], rows))
     if len(result.names) > _SHOWN:

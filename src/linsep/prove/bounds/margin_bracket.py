@@ -21,10 +21,12 @@ from linsep.problem import Array, Dense, Floats, MarginForm, Rows, take
 from linsep.prove.check.integers import over_common, over_power
 from linsep.prove.claims import Data
 from linsep.prove.core.scaled_view import block_signs, differences
+from linsep.prove.numbers import algebra
 
 GRID = 2**53  # multipliers are whole multiples of 1/GRID
 _UNIT = 2.0**-53  # relative error of one operation
 _TINY = 2.0**-1074  # absolute error of one product that underflows
+_EXACT_SUPPORT = 200  # rows whose plane is solved for in integers
 _EXACT_ROWS = 4096  # rows computed in integers before the coarse bound is taken as it is
 
 
@@ -258,6 +260,68 @@ def _squared(values: Floats) -> Fraction:
     """Return the exact sum of squares."""
     numbers, exponent = over_power(values.ravel())
     return Fraction(sum(a * a for a in numbers)) * Fraction(4) ** exponent
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Beyond double precision
+
+
+class ExactPlane(NamedTuple):
+    """The plane that is equally far from some rows, and multipliers that prove it optimal for these."""
+
+    W: Array  # (blocks, d) fractions
+    b: Array  # (blocks,) fractions
+    pairs: Array  # (k,)
+    multipliers: Floats  # (k,)
+
+    def rounded(self, hull: Hull, clock: Clock) -> tuple[Floats, Floats]:
+        """Return weights of norm 1 and offsets as doubles, in the middle between the rows where they may be moved."""
+        top = max(map(abs, self.W.ravel()))
+        size = top * Fraction(float(np.linalg.norm((self.W / top).astype(np.float64))))
+        W, b = (self.W / size).astype(np.float64), self.b / size
+        if hull.form == "affine" and hull.blocks == 1:
+            numbers, exponent = over_power(np.append(W, 0.0)[None, :])
+            heights, y = _exact_scores(hull, numbers, exponent, self.pairs // 2, clock), hull.data.y[self.pairs // 2]
+            ahead, behind = (min(h[0] * s for h, c in zip(heights, y, strict=True) if c == (s > 0)) for s in (1, -1))
+            b = np.array([(behind - ahead) / 2], dtype=object)
+        return W, b.astype(np.float64)
+
+
+def optimum(hull: Hull, pairs: Array, clock: Clock) -> ExactPlane | None:
+    """Return the plane of largest margin of a few rows, solved for in integers; None if that is not settled so.
+
+    With vectors Z, marks F of free offsets, multipliers λ and margin m: ``Z Z'λ + F b = m, F'λ = 0, Σ λ = 1``.
+    Rows whose multiplier comes out negative are left out.
+    """
+    while 1 < len(pairs) <= _EXACT_SUPPORT:
+        part, marks, k = take(hull.rows, pairs // hull.data.classes), hull.marks(pairs), len(pairs)
+        values, power = over_power(part.data)
+        x = np.zeros((k, hull.data.n_features + 1), dtype=object)
+        for i in range(k):
+            row, columns = _row(part, values, i)
+            x[i, :-1][columns] = row
+        x, power = (x << power, 0) if power > 0 else (x, power)
+        x[:, -1] = (1 << -power) * (hull.form == "augmented")
+        Z = differences(x, marks)
+        free = marks[:, hull.blocks > 1 :] if hull.form == "affine" else marks[:, :0]
+        f, ones = free.shape[1], np.ones((k, 1), dtype=object)
+        conditions = np.hstack((free, ones)).T
+        system = np.block([[Z @ Z.T, free, -ones], [conditions, np.zeros((f + 1, f + 1), dtype=object)]])
+        A, right = algebra.matrix(system), algebra.one_column([0] * (k + f) + [1])
+        clock.check(algebra.operations(A))
+        try:
+            solved = [Fraction(int(v.p), int(v.q)) for v in A.solve(right).entries()]
+        except ZeroDivisionError:
+            return None
+        worst = min(range(k), key=solved.__getitem__)
+        if solved[worst] >= 0:
+            table = (np.array(solved[:k], dtype=object) @ Z).reshape(hull.blocks, -1)
+            offsets = [Fraction(0)] * (hull.blocks - f) + [v * Fraction(2) ** power for v in solved[k:-1]]
+            b = table[:, -1] if hull.form == "augmented" else np.array(offsets, dtype=object)
+            near = np.array([float(v) for v in solved[:k]])
+            return ExactPlane(table[:, :-1], b, pairs, near) if solved[-1] > 0 else None
+        pairs = np.delete(pairs, worst)
+    return None
 
 
 # ---------------------------------------------------------------------------------------------------------------

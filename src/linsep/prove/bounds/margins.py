@@ -33,6 +33,7 @@ from linsep.prove.verdict.decide import decide
 
 _FORMS = ("affine", "origin", "augmented")
 SPARSE_COORDINATES = 1024  # from which on rows are kept sparse and only multiplied by vectors
+_MOST_LOST = 0.9  # share of the upper bound from which on a plane is worth fractions, which are slow to work with
 CHEAP_OFFSET = 2.0**17  # offsets that must not count are measured in this many radii: they count for 1e-10 then
 
 
@@ -250,13 +251,29 @@ def _bracket(hull: Hull, near: InRange, found: MarginPoint, gap: float, clock: C
     W: Any = found.W
     b: Any = np.ldexp(found.b, near.exponent) if form != "origin" else np.zeros(hull.blocks)
     lower = -math.inf
+    norms = near.norms(data.n_features)
     if W.any():
-        lower = margin_bracket.lower(hull, W, b, near.norms(data.n_features), upper * (1 - gap / 2), clock)
+        lower = margin_bracket.lower(hull, W, b, norms, upper * (1 - gap / 2), clock)
+    pairs, exact = found.pairs, None
+    if not lower >= upper * (1 - gap):
+        exact = margin_bracket.optimum(hull, pairs, clock)
+    if exact is not None:
+        other = margin_bracket.on_grid(hull, exact.pairs, exact.multipliers)
+        if (bound := margin_bracket.upper(hull, exact.pairs, other, clock)) < upper:
+            pairs, a, upper = exact.pairs, other, bound
+        plane = exact.rounded(hull, clock)
+        bound = margin_bracket.lower(hull, *plane, norms, upper * (1 - gap / 2), clock)
+        if bound > lower:
+            (W, b), lower = plane, bound
+    if exact is not None and not lower > _MOST_LOST * upper:
+        offsets, bound = margin_bracket.lower_exactly(hull, exact.W, exact.b, clock)
+        if bound > lower:
+            W, b, lower = exact.W, offsets, bound
     if not lower > 0:
         W, b = _decided(data, clock)
         b, lower = margin_bracket.lower_exactly(hull, W, b, clock)
     kept = np.flatnonzero(a)
-    pairs = found.pairs[kept]
+    pairs = pairs[kept]
     order = np.argsort(pairs)
     return Margin(
         lower,

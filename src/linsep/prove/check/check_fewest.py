@@ -1,6 +1,6 @@
 """The fast check of a fewest-errors certificate, in exact signs and integers.
 
-The same claims as in ``plain_fewest``, on the data as they are stored: compiled exact signs for the plane, and rows
+The same claims as in ``linsep_check``, on the data as they are stored: compiled exact signs for the plane, and rows
 turned into integers once for all refutations that use them.
 """
 

@@ -1,6 +1,6 @@
 """Exact signs of ``w·x + b``: floats with error bounds first, integers where they leave a doubt.
 
-The fast check of proofs and the search both use this file; the plain check (``plain``) does not.
+The fast check of proofs and the search both use this file; the plain check (``linsep_check``) does not.
 """
 
 from __future__ import annotations

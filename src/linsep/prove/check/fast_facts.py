@@ -1,6 +1,6 @@
 """The four facts that every proof consists of, fast: floats with error bounds, integers of python-flint, modular ranks.
 
-The same facts as in ``plain_facts``, with no code in common. Some rows are a matrix of integers and, for each, the
+The same facts as in ``linsep_check``, with no code in common. Some rows are a matrix of integers and, for each, the
 exponent of the power of two that was left out of it. Signs of g·z, the second fact, are in ``exact_signs``.
 """
 

@@ -34,9 +34,9 @@ from linsep.prove.claims import Data, Separator
 from linsep.prove.core.scaled_view import (
     WIDE,
     ScaledView,
+    as_separator,
     block_signs,
     differences,
-    in_classes,
     on_grid,
     raw_differences,
     sums,
@@ -63,12 +63,16 @@ class Constraints:
         self.equal = np.zeros(self.n, dtype=bool) if equal is None else equal
         self.block = data.n_features + data.offset
         self.unknowns = int(basis.ncols()) if basis is not None else (data.classes - 1) * self.block
-        self.rng = np.random.default_rng(0)
         self.best: tuple[Floats, Array, Floats] | None = None  # the last float plane, and the slacks that hold it
         self.cancel: tuple[Array, Floats] | None = None  # inequalities that about cancel, with their weights
 
     # -----------------------------------------------------------------------------------------------------------
     # Numbers of inequalities
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Random numbers, the same every time."""
+        return np.random.default_rng(0)
 
     @cached_property
     def ids(self) -> Array:
@@ -178,13 +182,26 @@ class Constraints:
                 w = algebra.one_column([values[j] for j in [*used, *range(self.data.n_features, len(values))]])
         return sides(as_plane(data, w), data.y, data.classes, partial(signs, data.rows)).ravel()
 
-    def all_strict(self, g: Any) -> tuple[bool, Separator | None]:
-        """Return whether all rows but those of zeros are strictly above unknowns, and the plane that was checked."""
-        if not self.is_stored or self.equal.any() or self.zero_rows.any() or self.basis is not None:
-            return bool((self.signs(g)[self.live] > 0).all()), None
-        self.clock.check()
-        plane = as_plane(self.data, g)
-        return separates(plane, self.data, strictly=True), plane
+    def strict_plane(self, w: Floats) -> tuple[Any, Separator | None] | None:
+        """Return exact unknowns near scaled weights that all rows but those of zeros are strictly above.
+
+        And the plane, where the fast check has made sure of it. None if there are none.
+        """
+        fast = self.is_stored and not (self.equal.any() or self.zero_rows.any()) and self.basis is None
+        for values in self.candidates(w):
+            self.clock.check()
+            floats = isinstance(values, np.ndarray)
+            if floats and not np.isfinite(values).all():
+                continue
+            if fast:
+                plane = as_separator(values, self.data) if floats else as_plane(self.data, values)
+                if separates(plane, self.data, strictly=True):
+                    return (algebra.column(values.ravel()) if floats else values), plane
+            else:
+                g = algebra.column(values.ravel()) if floats else values
+                if (self.signs(g)[self.live] > 0).all():
+                    return g, None
+        return None
 
     def vanish(self, V: Any) -> Array:
         """Return by number which rows are zero on all columns of a matrix: almost surely.
@@ -230,6 +247,11 @@ class Constraints:
         """The float view of the data."""
         assert self.basis is None
         return ScaledView(self.data, self.rng, self.wide)
+
+    def refuse_not_finite(self) -> None:
+        """Raise FloatingPointError if some value of the data is not finite."""
+        if self.has_floats:
+            self.view.refuse_not_finite()
 
     def gather(self, ids: Array) -> Floats:
         """Return inequalities as float rows of size about 1, shape (m, unknowns)."""
@@ -277,26 +299,15 @@ class Constraints:
         return self.view.wide
 
     def candidates(self, w: Floats) -> Iterator[Any]:
-        """Yield exact unknowns near scaled weights: as floats, with a better offset, without any rounding."""
-        W, b = self.view.raw(w)
-        if self.classes == 2:
-            flat = np.append(W, [float(value) for value in b] if self.data.offset else [])
-            yield algebra.column(flat) if np.isfinite(flat).all() else None
-        else:  # floats hold the differences of all classes
-            rounded_b = on_grid(np.array([float(value) for value in b]))
-            flat = np.column_stack((on_grid(W), rounded_b)) if self.data.offset else on_grid(W)
-            yield algebra.column(flat.ravel()) if np.isfinite(flat).all() else None
+        """Yield unknowns near scaled weights: as floats, with a better offset, and as integers without any rounding."""
+        W = self.view.raw(w)
+        yield W if self.classes == 2 else on_grid(W)  # floats hold the differences of all classes
         if self.data.offset and self.classes == 2:
-            heights, y = sums(self.data, np.ascontiguousarray(W[0])), self.data.y
+            heights, y = sums(self.data, np.ascontiguousarray(W[0, :-1])), self.data.y
             lower, upper = heights[y == 0].max(initial=-np.inf), heights[y == 1].min(initial=np.inf)
-            plane = np.append(W[0], -(lower / 2 + upper / 2))
-            yield algebra.column(plane) if np.isfinite(plane).all() else None
-        exact, offsets = self.view.plane(w, exact=True).exactly()
-        if self.classes > 2:
-            exact, offsets = exact[1:], offsets[1:]
-        last = [[b] if self.data.offset else [] for b in offsets]
-        values = [v for row, more in zip(exact, last, strict=True) for v in [*row, *more]]
-        yield algebra.one_column(over_common(values)[0])
+            yield np.append(W[0, :-1], -(lower / 2 + upper / 2))[None, :]
+        if np.isfinite(w).all():
+            yield algebra.one_column(over_common(self.view.exact(w))[0])
 
     def dependency(self, ids: Array, weights: Floats) -> tuple[Array, list[Fraction]] | None:
         """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
@@ -304,10 +315,10 @@ class Constraints:
         if len(ids) > _FEW_ROWS and (stored.itemsize < 8 or stored.kind == "f"):  # floats hold the rows
             rows = exact_solve.dependency(raw_differences(self.data, ids), weights, self.clock)
             if rows is not None:
-                some, multipliers = ids[rows.rows], [Fraction(value) for value in rows.multipliers]
+                some = ids[rows.rows]
                 A, shifts, _ = packed_rows(self.data, some)
-                if cancels(A, [value * Fraction(2) ** shift for value, shift in zip(multipliers, shifts, strict=True)]):
-                    return some, multipliers
+                if cancels(A, shifts, rows.multipliers):
+                    return some, [Fraction(value) for value in rows.multipliers]
         A, shifts, _ = packed_rows(self.data, ids)
         self.clock.check(algebra.operations(A))
         rows = algebra.dependency(A)
@@ -319,17 +330,16 @@ class Constraints:
 
     def exact_weights(self, w: Floats, bits: int | None = None) -> Any:
         """Return scaled weights as exact unknowns, a column; rounded to ``bits`` bits each, if given."""
-        W, b = self.view.raw(w)
-        flat = np.column_stack((W, [float(v) for v in b])).ravel() if self.data.offset else W.ravel()
+        flat = self.view.raw(w).ravel()
         if not np.isfinite(flat).all():
             return None
         return algebra.column(flat if bits is None else rounded(flat, bits))
 
 
-def cancels(A: Any, multipliers: list[Fraction]) -> bool:
-    """Return whether the sum of integer rows with multipliers vanishes."""
-    whole, _ = over_common(multipliers)
-    return bool(fmpz_mat(1, len(whole), whole) * A == fmpz_mat(1, A.ncols()))
+def cancels(A: Any, shifts: list[int], multipliers: list[int]) -> bool:
+    """Return whether the sum of integer rows, each divided by a power of two, with multipliers vanishes."""
+    factors = [value << (shift - min(shifts)) for value, shift in zip(multipliers, shifts, strict=True)]
+    return bool(fmpz_mat(1, len(factors), factors) * A == fmpz_mat(1, A.ncols()))
 
 
 class TableConstraints(Constraints):
@@ -337,7 +347,7 @@ class TableConstraints(Constraints):
 
     def __init__(self, table: Any, equal: Array | None = None, clock: Clock | None = None) -> None:
         self.table, self.clock = table, clock or Clock()
-        self.basis, self.best, self.rng = None, None, np.random.default_rng(0)
+        self.basis, self.best = None, None
         self.n, self.unknowns, self.classes, self.block = table.nrows(), table.ncols(), 1, 0
         self.equal = np.zeros(self.n, dtype=bool) if equal is None else equal
         self.ids = np.arange(self.n)
@@ -371,6 +381,9 @@ class TableConstraints(Constraints):
         return more
 
     has_floats, wide_sparse, is_stored = True, False, False
+
+    def refuse_not_finite(self) -> None:
+        """Integers are finite."""
 
     def _whole(self) -> Any:
         if self.table is None:
@@ -420,9 +433,10 @@ class TableConstraints(Constraints):
 
     def candidates(self, w: Floats) -> Iterator[Any]:
         """Yield exact unknowns near scaled weights, of few digits first."""
-        for bits in (1, 2, 4, 8, 16, 30):
-            yield self.exact_weights(np.rint(np.ldexp(w / np.abs(w).max(), bits)))
-        yield self.exact_weights(w)
+        if np.isfinite(w).all():
+            for bits in (1, 2, 4, 8, 16, 30):
+                yield self.exact_weights(np.rint(np.ldexp(w / np.abs(w).max(), bits)))
+            yield self.exact_weights(w)
 
     def dependency(self, ids: Array, _weights: Floats) -> tuple[Array, list[Fraction]] | None:
         """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
@@ -527,9 +541,7 @@ def as_plane(data: Data, w: Any) -> Separator:
         table: Array = np.array([math.ldexp(value >> z, z - shift) for value, z in pairs])
     else:
         table = np.array([Fraction(value, 1 << shift) for value in values], dtype=object)
-    table = table.reshape(data.classes - 1, data.n_features + data.offset)
-    zero: Array = np.full(data.classes - 1, Fraction(0) if table.dtype == object else 0.0, dtype=table.dtype)
-    return in_classes(table[:, : data.n_features], table[:, -1] if data.offset else zero, data)
+    return as_separator(table.reshape(data.classes - 1, data.n_features + data.offset), data)
 
 
 # ---------------------------------------------------------------------------------------------------------------

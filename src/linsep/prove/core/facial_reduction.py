@@ -54,6 +54,7 @@ def solve(constraints: Constraints, **asked: Any) -> Outcome:
     found = solve_in_floats(constraints, **asked)
     if found is not None:
         return found
+    constraints.refuse_not_finite()
     first = question.first
     if first is None and constraints.best is not None:
         first = constraints.best[1]
@@ -131,7 +132,7 @@ class _FloatSteps:
                     return outcome
                 if face.Q is not None and face.Q.shape[1] == 0:
                     continue
-            face.absorb(found.ids, found.weights)
+            face.absorb(found)
             if face.rank == before:
                 return None
         return None
@@ -139,11 +140,11 @@ class _FloatSteps:
     def _first_contradiction(self, found: Cancel) -> tuple[Outcome | None, Cancel | None]:
         """Make the first rows that cancel exact and put them into the face; the outcome if they settle everything."""
         c, face = self.constraints, self.face
-        few = found
-        if not c.wide_sparse:
-            kept, weights = newton.corners(c.gather(found.ids), found.weights, self.clock)
-            few = Cancel(found.ids[kept], weights)
-        self.exact = c.dependency(few.ids, few.weights) if len(few.ids) else None
+        ids, weights = found.ids, found.weights
+        if found.rows is not None:
+            kept, weights = newton.corners(found.rows, weights, self.clock)
+            ids = ids[kept]
+        self.exact = c.dependency(ids, weights) if len(ids) else None
         if self.exact is None:
             return None, None
         ids, multipliers = self.exact
@@ -160,11 +161,8 @@ class _FloatSteps:
         """Check a plane exactly; with the face, its multipliers."""
         c, face = self.constraints, self.face
         if not face.steps:
-            for g in c.candidates(w):
-                settled, plane = (False, None) if g is None else c.all_strict(g)
-                if settled:
-                    return Outcome(c.live, g, np.empty(0, np.intp), [], plane)
-            return None
+            found = c.strict_plane(w)
+            return None if found is None else Outcome(c.live, found[0], np.empty(0, np.intp), [], found[1])
         g, generic = face.direction(w)
         if g is None or among is None:
             return None
@@ -279,9 +277,10 @@ class Face:
         )
         self.Q, self.rank = Q, self.rank + r
 
-    def absorb(self, ids: Array, weights: Floats) -> None:
+    def absorb(self, cancel: Cancel) -> None:
         """Add all rows of a contradiction, few at a time: what cancels still does beyond the span of some of it."""
-        clock, rows = self.constraints.clock, self.constraints.gather(ids)
+        clock, (ids, weights, rows) = self.constraints.clock, cancel
+        rows = self.constraints.gather(ids) if rows is None else rows
         while self.Q is None or self.Q.shape[1]:
             inner = rows if self.Q is None else rows @ self.Q
             size = np.linalg.norm(inner, axis=1)

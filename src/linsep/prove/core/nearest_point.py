@@ -21,7 +21,7 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.compiling import compiled
-from linsep.data.parallel import hush, scipy_linalg
+from linsep.data.parallel import hush
 from linsep.problem import Array, Floats
 
 _ANY_PLANE = 0.7  # tolerance with which a plane that all rows are above by a good deal will do
@@ -157,34 +157,12 @@ class _Search:
 
     def insert(self, row: int, weight: float) -> bool:
         """Add a row to the corral, unless it depends on those that are there."""
-        k = self.k
-        if k == self.most:
+        k, group = self.k, 0 if self.p == 1 or self.sign[row] > 0 else 1
+        if k == self.most or not _insert(self.Q, self.R, k, self.Z[row], self.p, group, self.c):
             return False
-        q = np.zeros(len(self.Q))
-        q[self.p :] = self.Z[row]
-        q[0 if self.p == 1 or self.sign[row] > 0 else 1] = self.c
-        Q, size = self.Q[:, :k], math.sqrt(q @ q)
-        r = Q.T @ q
-        q -= Q @ r
-        before = math.sqrt(q @ q)
-        h = Q.T @ q
-        q -= Q @ h
-        rest = math.sqrt(q @ q)
-        if not (rest > 4 * _EPS * size and rest > 0.5 * before):  # what is left is rounding
-            return False
-        self.Q[:, k], self.R[:k, k], self.R[k, k] = q / rest, r + h, rest
         self.rows[k], self.weights[k], self.groups[k] = row, weight, self.sign[row]
         self.k = k + 1
         return True
-
-    def _remove(self, out: int) -> None:
-        """Drop a row of the corral."""
-        k = self.k
-        Q, R = scipy_linalg().qr_delete(self.Q[:, :k], self.R[:k, :k], out, 1, "col", check_finite=False)
-        self.k = k = k - 1
-        self.Q[:, :k], self.R[:k, :k] = Q[:, :k], R[:k]
-        for each in (self.rows, self.weights, self.groups):
-            each[out:k] = each[out + 1 : k + 1]
 
     def begin(self) -> None:
         """Bring the weights of every group to one sum, and take the plane through the point."""
@@ -221,18 +199,12 @@ class _Search:
 
         Heights are raised by what rounding may have taken off.
         """
-        heights = self.Z @ self.w
-        if self.b:
-            heights += self.b * self.sign
-        self.lowest = float(heights.min())
-        heights += slack + raised * self.norms
-        heights[self.barred] = np.inf
-        added = None
+        heights, added = self.Z @ self.w, None
         while not added:
-            row = int(heights.argmin())
-            if not heights[row] < 1:
+            row, self.lowest = _lowest(heights, self.sign, self.norms, self.barred, self.b, slack, raised)
+            if row < 0:
                 return added
-            self.barred[row], heights[row] = True, np.inf
+            self.barred[row] = True
             added = self.insert(row, 0.0)
         return added
 
@@ -249,7 +221,10 @@ class _Search:
             out = self._advanced(self.w, bounded=True)
             settled = out == self.k or self.k <= self.p
             if not settled:
-                self._remove(out)
+                _remove(self.Q, self.R, self.k, out)
+                self.k -= 1
+                for each in (self.rows, self.weights, self.groups):
+                    each[out : self.k] = each[out + 1 : self.k + 1]
 
     def _refine(self) -> float:
         """Find the plane through the point of the corral as well as floats can; return the largest residual."""
@@ -308,6 +283,73 @@ def _split(values: Floats) -> tuple[Floats, Floats]:
 
 
 _compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+
+
+@_compiled
+def _insert(Q, R, k, z, p, group, c):
+    """Append the column ``(c e_g, z)`` to the factorization of k, unless it depends on them: Gram-Schmidt, twice."""
+    q, before, rest = Q[:, k], 0.0, c * c
+    for j in range(p):
+        q[j] = 0.0
+    q[group] = c
+    for j in range(z.size):
+        q[p + j] = z[j]
+        rest += z[j] * z[j]
+    size = rest = math.sqrt(rest)
+    for i in range(k + 1):
+        R[i, k] = 0.0
+        R[k, i] = 0.0
+    for _ in range(2):
+        before = rest
+        for i in range(k):
+            along = 0.0
+            for j in range(q.size):
+                along += Q[j, i] * q[j]
+            R[i, k] += along
+            for j in range(q.size):
+                q[j] -= along * Q[j, i]
+        rest = 0.0
+        for j in range(q.size):
+            rest += q[j] * q[j]
+        rest = math.sqrt(rest)
+    if not (rest > 4 * _EPS * size and rest > 0.5 * before):  # what is left is rounding
+        return False
+    R[k, k] = rest
+    for j in range(q.size):
+        q[j] /= rest
+    return True
+
+
+@_compiled
+def _remove(Q, R, k, out):
+    """Drop column ``out`` of k: close the gap in R, and rotate it back to a triangle."""
+    for j in range(out, k - 1):
+        for i in range(j + 2):
+            R[i, j] = R[i, j + 1]
+    for j in range(out, k - 1):
+        r = math.hypot(R[j, j], R[j + 1, j])
+        cosine, sine = R[j, j] / r, R[j + 1, j] / r
+        for i in range(j, k - 1):
+            upper, lower = R[j, i], R[j + 1, i]
+            R[j, i] = cosine * upper + sine * lower
+            R[j + 1, i] = cosine * lower - sine * upper
+        for i in range(Q.shape[0]):
+            upper, lower = Q[i, j], Q[i, j + 1]
+            Q[i, j] = cosine * upper + sine * lower
+            Q[i, j + 1] = cosine * lower - sine * upper
+
+
+@_compiled
+def _lowest(heights, sign, norms, barred, b, slack, raised):
+    """Return the lowest row below 1 that is not barred, -1 if there is none, and the height of the lowest of all."""
+    row, value, lowest = -1, 1.0, np.inf
+    for i in range(heights.size):
+        height = heights[i] + b * sign[i]
+        lowest = min(lowest, height)
+        height += slack + raised * norms[i]
+        if height < value and not barred[i]:
+            row, value = i, height
+    return row, lowest
 
 
 @_compiled

@@ -53,6 +53,7 @@ class Cancel(NamedTuple):
 
     ids: Array
     weights: Floats  # of the rows as gathered
+    rows: Floats | None  # as gathered; None for very many columns
 
 
 def oracle(
@@ -144,7 +145,7 @@ def truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
         return None
     c.cancel = ids, slack / sizes[below]
     some = contradiction(c.view, ids, slack, clock)
-    return None if some is None else Cancel(*some)
+    return None if some is None else Cancel(*some, None)
 
 
 def _standardized(constraints: Constraints) -> tuple[Floats, Floats, Callable[[Floats], Floats]]:
@@ -215,8 +216,10 @@ def working_set_newton(
         if found.heights.min() <= 0:
             if not found.ended:
                 return None
-            weights = slack[below] if Q is None else slack[below] / _sizes(c.gather(ids[below]) @ Q)
-            return Cancel(ids[below], weights)
+            if Q is None:
+                return Cancel(ids[below], slack[below], Z[below])
+            gathered = c.gather(ids[below])
+            return Cancel(ids[below], slack[below] / _sizes(gathered @ Q), gathered)
         full = w if Q is None else Q @ w
         low, rivals = c.lowest_slacks(full, among)
         least = float(low.min())

@@ -208,13 +208,12 @@ def peel(data: Data, clock: Clock, rounds: int = PEELINGS, equal: Array | None =
     planes, gone, left = list[Separator](), list[Array](), np.arange(len(data.y))
     if equal is not None and equal.any():
         data = data._replace(y=np.where(equal, 2, data.y), classes=3)
-    rest = data  # dense rows stay where they are: few columns are looked at
     for _ in range(rounds if 2 * data.n_features <= TABLE_CELLS else 0):
         clock.check()
-        if np.count_nonzero(np.bincount(data.y[left], minlength=2)[:2]) < 2:
+        if planes and np.count_nonzero(np.bincount(data.y[left], minlength=2)[:2]) < 2:
             break
-        promising = _promising(rest, left)
-        places, upward, thresholds = _one_sided(*_ranges(rest, left, promising), data.offset)
+        promising = _promising(data, left)
+        places, upward, thresholds = _one_sided(*_ranges(data, left, promising), data.offset)
         if len(places) == 0:
             break
         chosen = np.flatnonzero(thresholds == 0)  # sums of several thresholds would round; most are zero
@@ -224,17 +223,12 @@ def peel(data: Data, clock: Clock, rounds: int = PEELINGS, equal: Array | None =
         w = np.zeros(data.n_features)
         w[columns] = np.where(upward[chosen[first]], 1.0, -1.0)
         b = -float(thresholds[chosen[0]] * w[columns[0]]) if thresholds[chosen[0]] else 0.0
-        if isinstance(rest.rows, Dense):
-            off = (_cells(rest.rows.data, left, columns) @ w[columns]) + b != 0
-        else:
-            off = sums(rest, w) + b != 0
+        off = _heights(data, Separator(w, b), left) != 0
         if not off.any():
             break
         planes.append(Separator(w, b))
         gone.append(left[off])
         left = left[~off]
-        if isinstance(data.rows, Sparse):
-            rest = data._replace(rows=some_rows(data.rows, left), y=data.y[left])
     return Peeled(planes, gone, left)
 
 
@@ -248,6 +242,14 @@ def _promising(data: Data, left: Array) -> Array:
             flat = np.flatnonzero(low.min(axis=0) == high.max(axis=0))  # what is rare may not be in the sample
             columns = columns[np.union1d(_one_sided(low, high, data.offset)[0], flat)]
     return columns
+
+
+def _heights(data: Data, plane: Separator, which: Array) -> Floats:
+    """Return ``w·x + b`` of some rows, where a plane of few columns looks at no others of dense rows."""
+    columns = np.flatnonzero(plane.w)
+    if isinstance(data.rows, Dense) and len(columns) < data.n_features:
+        return np.asarray(_cells(data.rows.data, which, columns) @ plane.w[columns] + plane.b)
+    return np.asarray(sums(data, plane.w, which) + plane.b)
 
 
 def _cells(table: Array, which: slice | Array, columns: Array) -> Array:
@@ -280,9 +282,8 @@ def put_on(data: Data, found: Peeled, plane: Separator) -> Separator:
     """Return a plane that separates all rows, given one that does so with those that were left."""
     w, b = plane.w.astype(np.float64), float(plane.b)
     for step, gone in zip(reversed(found.planes), reversed(found.gone), strict=True):
-        part = data._replace(rows=some_rows(data.rows, gone), y=data.y[gone])
-        sign = 2.0 * part.y - 1
-        ahead, behind = sign * (sums(part, step.w) + step.b), sign * (sums(part, w) + b)
+        sign = 2.0 * data.y[gone] - 1
+        ahead, behind = sign * _heights(data, step, gone), sign * _heights(data, Separator(w, b), gone)
         times = 2.0 ** np.ceil(np.log2(max(1.0, 2 * float((-behind / ahead).max(initial=0.0)))))
         w, b = w + times * step.w, b + times * step.b
     return Separator(w, b)
@@ -290,8 +291,19 @@ def put_on(data: Data, found: Peeled, plane: Separator) -> Separator:
 
 def weakly_beyond(data: Data, clock: Clock) -> Separator | None:
     """Return a plane of one column that one class is beyond or on, and no other beyond; rare classes first."""
+    if data.classes * data.n_features > TABLE_CELLS:
+        return None
+    some = np.arange(0, len(data.y), -(-len(data.y) // (2 * SAMPLE)))
+    low, high = _ranges(data, some, np.arange(data.n_features))
+    flat = (low.min(axis=0) == high.max(axis=0)).any()  # what is rare may not be in the sample
+    (least, next_least), (next_largest, largest) = np.sort(low, axis=0)[:2], np.sort(high, axis=0)[-2:]
+    above = np.where(high == largest, next_largest, largest) <= low  # all other classes
+    below = high <= np.where(low == least, next_least, least)
+    promising = flat | (above | below).any(axis=1)  # a class that is not in the sample is above and below all
     sizes = np.bincount(data.y, minlength=data.classes)
     for c in [c for c in np.argsort(sizes, kind="stable").tolist() if sizes[c]][:CLASSES_TRIED]:
+        if not promising[c]:
+            continue
         found = peel(data._replace(y=(data.y == c).astype(np.intp), classes=2), clock, rounds=1)
         if found.planes:
             W, b = np.zeros((data.classes, data.n_features)), np.zeros(data.classes)
@@ -304,7 +316,7 @@ CLASSES_TRIED = 40
 
 
 def _ranges(data: Data, which: Array, columns: Array) -> tuple[Floats, Floats]:
-    """Return the least and largest value of columns in each class, (classes, columns) both; of sparse rows, all.
+    """Return the least and largest value of columns in each class, (classes, columns) both.
 
     NaN spoils its own column, and so do integers that floats round.
     """
@@ -317,8 +329,8 @@ def _ranges(data: Data, which: Array, columns: Array) -> tuple[Floats, Floats]:
             some = slice(start, stop) if len(which) == len(data.y) else which[start:stop]
             _dense_ranges(_cells(data.rows.data, some, columns), data.y[some], low, high)
         else:
-            counts, rows = np.zeros(shape, dtype=np.int64), np.bincount(data.y, minlength=data.classes)
-            _sparse_ranges(data.rows, data.y, low, high, counts, rows)
+            counts, rows = np.zeros(shape, dtype=np.int64), np.bincount(data.y[which], minlength=data.classes)
+            _sparse_ranges(data.rows, which, data.y, low, high, counts, rows)
         tables.append((low, high))
 
     if isinstance(data.rows, Sparse):
@@ -425,9 +437,9 @@ def _dense_ranges(data, y, low, high):
 
 
 @_compiled
-def _sparse_ranges(stored, y, low, high, counts, rows):
+def _sparse_ranges(stored, which, y, low, high, counts, rows):
     data, indices, indptr = stored
-    for i in range(y.size):
+    for i in which:
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             j = indices[p]
             x = float(data[p])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from linsep.compiling import compiled
 from linsep.data.arrays import to_floats
 from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Dense, Floats, Rows, Sparse
-from linsep.prove.check.integers import over_power
 from linsep.prove.claims import Data, Separator
 
 _compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -43,8 +43,8 @@ def in_chunks(rows: Rows, n: int, width: int, work: Callable[[Any, int, int], No
 class ScaledView:
     """A float view of the data: ``z = (x unit - center, constant)`` per row, then differences of classes.
 
-    Of many dense rows a sample shows the center and spread of the columns. Raises FloatingPointError if a value is not
-    finite. Sparse rows of more than ``wide`` columns get other scales.
+    Of many dense rows a sample shows the range, center and spread of the columns. Raises FloatingPointError on coming
+    upon a value that is not finite. Sparse rows of more than ``wide`` columns get other scales.
     """
 
     def __init__(self, data: Data, rng: np.random.Generator, wide: int = WIDE) -> None:
@@ -52,8 +52,9 @@ class ScaledView:
         # found by trial on text: rare columns then count for half as much, and the offset for little
         self.wide = isinstance(data.rows, Sparse) and data.n_features > wide
         n = len(data.y)
-        exponents = np.frexp(self._largest())[1].astype(np.int64)
+        self.all_finite = isinstance(data.rows, Sparse) or n <= 4 * _SAMPLE  # whether all values are known to be
         if isinstance(data.rows, Sparse):  # centered columns would be dense
+            exponents = np.frexp(self._largest())[1].astype(np.int64)
             center = np.zeros(data.n_features)
             squares = np.zeros(data.n_features)
             _column_squares(data.rows.data, data.rows.indices, np.ldexp(1.0, -exponents), squares)
@@ -61,6 +62,8 @@ class ScaledView:
         else:
             sample = np.sort(rng.choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
             x = to_floats(data.rows, sample, data.n_features)
+            largest = self._largest() if self.all_finite else _finite(np.abs(x).max(axis=0))
+            exponents = np.frexp(largest)[1].astype(np.int64)
             half = -exponents // 2  # of the power of two, which itself may be out of range
             x = x * np.ldexp(1.0, half) * np.ldexp(1.0, -exponents - half)
             center = x.mean(axis=0) if data.offset else np.zeros(data.n_features)
@@ -87,22 +90,26 @@ class ScaledView:
         near = np.abs(self.center).max(initial=0.0) < _NEAR and np.abs(self.shift).max(initial=0) < _ORDINARY
         self.plain = isinstance(data.rows, Sparse) or bool(near)  # whether units and center can go into the weights
 
+    def refuse_not_finite(self) -> None:
+        """Raise FloatingPointError if some value is not finite, where not all were looked at."""
+        if not self.all_finite:
+            self._largest()
+            self.all_finite = True
+
     def _largest(self) -> Floats:
         """Return the largest absolute value of every column."""
-        data, tops, flaws = self.data, list[Floats](), list[float]()
+        data = self.data
+        if isinstance(data.rows, Sparse):
+            top = np.zeros(data.n_features)
+            return _finite(top + _sparse_tops(data.rows.data, data.rows.indices, top))
+        tops = list[Floats]()
 
         def work(part: Any, _start: int, _stop: int) -> None:
-            tops.append(np.zeros(data.n_features))
-            loop: Any = _dense_tops if isinstance(part, Dense) else _sparse_tops
-            flaws.append(loop(*part[:2], tops[-1]))
+            top = np.zeros(data.n_features)
+            tops.append(top + _dense_tops(part.data, top))
 
-        if isinstance(data.rows, Sparse):
-            work(data.rows, 0, len(data.y))
-        else:
-            in_chunks(data.rows, len(data.y), data.n_features, work)
-        if any(flaws):
-            raise FloatingPointError("a value is not finite")
-        return np.asarray(np.max(tops, axis=0))
+        in_chunks(data.rows, len(data.y), data.n_features, work)
+        return _finite(np.max(tops, axis=0))
 
     def row_sizes(self) -> Floats:
         """Return the size of every row, as this view shows it."""
@@ -163,52 +170,53 @@ class ScaledView:
             _sweep_dense(x, data.y[here], W, b, view, scores[here], rivals[here])
 
         in_chunks(data.rows, len(data.y), data.n_features * len(W), work)
+        if not self.all_finite:  # whatever is not finite leads to such a score
+            self.all_finite = math.isfinite(float(scores.sum()))
+            self.refuse_not_finite()
         return scores, rivals if data.classes > 2 else 1 - data.y
 
-    def raw(self, w: Floats) -> tuple[Floats, list[Fraction]]:
-        """Return weights (classes - 1, d) and exact offsets for the data as given; float weights may overflow."""
-        data = self.data
-        W = w.reshape(data.classes - 1, self.block)
-        offsets = [Fraction(0)] * len(W)
-        if data.offset:
-            off = np.flatnonzero(self.center)
-            for c, row in enumerate(W):
-                offsets[c] = _exact_dot(np.append(row[off], row[-1]), np.append(-self.center[off], self.constant))
-        with np.errstate(over="ignore"):
-            return np.ldexp(W[:, : data.n_features], self.shift), offsets
+    def raw(self, w: Floats) -> Floats:
+        """Return weights for the data as given, (classes - 1, block); they may overflow."""
+        W, d = w.reshape(self.data.classes - 1, self.block), self.data.n_features
+        with np.errstate(all="ignore"):
+            found: Floats = np.ldexp(W[:, :d], self.shift)
+            if not self.data.offset:
+                return found
+            moved = np.column_stack((W[:, :d] * -self.center, W[:, d] * self.constant))
+            if not np.isfinite(moved).all():
+                return np.full(W.shape, np.inf)
+            return np.column_stack((found, [math.fsum(row) for row in moved.tolist()]))
 
-    def plane(self, w: Floats, *, exact: bool = False) -> Separator:
-        """Return the plane for the data as given, with floats or, which loses nothing, with fractions."""
-        W, offsets = self.raw(w)
-        if not exact:
-            b = np.array([_nearest_float(value) for value in offsets])
-            if self.data.classes > 2:
-                W, b = on_grid(W), on_grid(b)
-            return in_classes(W, b, self.data)
-        unit = [Fraction(2) ** int(s) for s in self.shift]
-        rows = w.reshape(self.data.classes - 1, self.block)[:, : self.data.n_features].tolist()
-        table = np.array([[Fraction(v) * u for v, u in zip(row, unit, strict=True)] for row in rows], dtype=object)
-        return in_classes(table.reshape(W.shape), np.array(offsets, dtype=object), self.data)
+    def plane(self, w: Floats) -> Separator:
+        """Return the plane for the data as given, in floats."""
+        return as_separator(self.raw(w) if self.data.classes == 2 else on_grid(self.raw(w)), self.data)
 
-
-def _exact_dot(a: Floats, b: Floats) -> Fraction:
-    """Return the inner product of floats without rounding."""
-    (a, power), (b, more) = over_power(a), over_power(b)
-    return Fraction(int(a @ b)) * Fraction(2) ** (power + more)
+    def exact(self, w: Floats) -> list[Fraction]:
+        """Return weights for the data as given, those of each class followed by its offset, without rounding."""
+        found, unit = [], [Fraction(2) ** int(s) for s in self.shift]
+        center = [-Fraction(c) for c in self.center.tolist()]
+        for row in w.reshape(self.data.classes - 1, self.block).tolist():
+            exact = [Fraction(v) for v in row]
+            found += [v * u for v, u in zip(exact, unit, strict=False)]
+            if self.data.offset:
+                found.append(sum(map(mul, exact, center), exact[-1] * Fraction(self.constant)))
+        return found
 
 
-def _nearest_float(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return np.inf
+def _finite(values: Floats) -> Floats:
+    if not np.isfinite(values).all():
+        raise FloatingPointError("a value is not finite")
+    return np.asarray(values)
 
 
-def in_classes(W: Array, b: Array, data: Data) -> Separator:
-    """Return weights (classes - 1, d) as a Separator: a plane, or with the zeros of class 0 in front."""
+def as_separator(table: Array, data: Data) -> Separator:
+    """Return weights (classes - 1, block) as a Separator: a plane, or with the zeros of class 0 in front."""
+    zero = Fraction(0) if table.dtype == object else 0.0
     if data.classes == 2:
-        return Separator(W[0], b[0] if W.dtype == object else float(b[0]))
-    return Separator(np.vstack((np.zeros_like(W[:1]), W)), np.concatenate((np.zeros_like(b[:1]), b)))
+        return Separator(table[0, : data.n_features], table[0, data.n_features :].tolist()[0] if data.offset else zero)
+    W = np.full((data.classes, data.n_features + 1), zero, dtype=table.dtype)
+    W[1:, : table.shape[1]] = table
+    return Separator(W[:, :-1], W[:, -1])
 
 
 def on_grid(values: Floats) -> Floats:
@@ -245,15 +253,22 @@ def raw_differences(data: Data, ids: Array) -> Floats:
     return differences(t, block_signs(ids, data.y, data.classes))
 
 
-def sums(data: Data, w: Floats) -> Floats:
-    """Return ``w·x`` of every row; the same for equal rows."""
-    heights = np.empty(len(data.y))
+def sums(data: Data, w: Floats, which: Array | None = None) -> Floats:
+    """Return ``w·x`` of all rows or some; the same for equal rows."""
+    rows, numbers = data.rows, np.arange(len(data.y)) if which is None else which
+    heights = np.empty(len(numbers))
 
-    def work(part: Any, start: int, stop: int) -> None:
-        loop: Any = _heights_dense if isinstance(part, Dense) else _heights_sparse
-        loop(*part, w, heights[start:stop])
+    def work(start: int, stop: int) -> None:
+        here = slice(start, stop)
+        if isinstance(rows, Sparse):
+            _heights_sparse(*rows, numbers[here], w, heights[here])
+            return
+        part = np.ascontiguousarray(rows.data[here if which is None else which[here]])
+        part.flags.writeable = False  # one compiled version serves all
+        _heights_dense(part, w, heights[here])
 
-    in_chunks(data.rows, len(data.y), data.n_features, work)
+    cells = data.n_features if isinstance(rows, Dense) else len(rows.data) // max(1, len(data.y)) + 1
+    in_parallel(work, len(numbers), cells)
     return heights
 
 
@@ -267,7 +282,7 @@ def lowest(scores: Floats, most: int, below: float) -> Array:
 
 @_compiled
 def _dense_tops(data, top):
-    """Put the largest absolute value of each column into ``top``; return NaN, which is true, if one is not finite."""
+    """Put the largest absolute value of each column into ``top``; return NaN if one is not finite, else 0."""
     flaw = 0.0
     for i in range(data.shape[0]):
         for j in range(top.size):
@@ -312,7 +327,7 @@ def _gather(data, which, own, rival, view, t, Z):
 
 @_compiled
 def _sparse_tops(data, indices, top):
-    """Put the largest absolute value of each column into ``top``; return NaN, which is true, if one is not finite."""
+    """Put the largest absolute value of each column into ``top``; return NaN if one is not finite, else 0."""
     flaw = 0.0
     for p in range(data.size):
         x = float(data[p])
@@ -439,10 +454,11 @@ def _heights_dense(data, w, heights):
 
 
 @_in_order
-def _heights_sparse(data, indices, indptr, w, heights):
-    """Put ``w·x`` of every row into ``heights``."""
-    for i in range(indptr.size - 1):
+def _heights_sparse(data, indices, indptr, which, w, heights):
+    """Put ``w·x`` of some rows into ``heights``."""
+    for k in range(which.size):
+        i = which[k]
         s = 0.0
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             s += data[p] * w[indices[p]]
-        heights[i] = s
+        heights[k] = s

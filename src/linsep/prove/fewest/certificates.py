@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -139,8 +138,7 @@ class Pool:
             quick = exact_solve.dependency(raw_differences(data, ids) * signs[:, None], np.ones(len(ids)), Clock())
             if quick is not None:
                 exact = _signed(quick, signs)
-                factors = [value * Fraction(2) ** shift for value, shift in zip(exact, shifts, strict=True)]
-                if max(exact) > 0 and cancels(A, factors):
+                if max(exact) > 0 and cancels(A, shifts, exact):
                     return algebra.primitive(exact)
         turned = fmpz_mat([[int(sign) * v for v in row] for sign, row in zip(signs.tolist(), A.tolist(), strict=True)])
         slow = algebra.dependency(turned) or algebra.nearest(turned, [], np.zeros(0), Clock())[1]

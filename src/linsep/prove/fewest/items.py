@@ -99,6 +99,7 @@ def make_items(data: Data, weights: Array, clock: Clock) -> Items:
     ids = (rows[:, None] * C + np.arange(C))[np.arange(C) != data.y[rows][:, None]]
     _ask(clock, len(ids) * data.n_features)
     field = ScaledView(data, np.random.default_rng(0))
+    field.refuse_not_finite()
     Z, turn = np.zeros((0, 1)), np.zeros((field.dimension, 1))
     if len(ids):
         gathered = field.gather(ids)

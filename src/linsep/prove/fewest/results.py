@@ -19,7 +19,7 @@ from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Values, take
 from linsep.prove.check import check_fewest
-from linsep.prove.checking import check_errors_claim
+from linsep.prove.checking import check_claim
 from linsep.prove.claims import Data, Separator
 from linsep.prove.documents import claim_of
 from linsep.prove.fewest.certificates import NOTHING, Proof, Unproved, write_proof
@@ -144,7 +144,7 @@ class Fewest:
         >>> linsep.fewest_errors(X, y).check(X, y)
         True
         """
-        return check_errors_claim(self, *table_from(X, y, self.values), plain=plain).holds
+        return check_claim(self, *table_from(X, y, self.values), plain=plain).holds
 
     def certain(self, X: Any, y: Any = None, *, time_limit: float | None = None) -> Array:
         """Return rows that are wrong in every smallest set of rows whose removal leaves the rest separable.

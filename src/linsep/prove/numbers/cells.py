@@ -70,8 +70,8 @@ class Cells(NamedTuple):
         if self.unchanged or plane.w.shape[-1] != len(self.scales):
             return plane
         W, b = plane.exactly()
-        b = [c + sum(map(_product, w, self.shifts)) for w, c in zip(W, b, strict=True)]
-        return _plane([[v / s for v, s in zip(w, self.scales, strict=True)] for w in W], b, plane)
+        b = [c + self._shifted(w) for w, c in zip(W, b, strict=True)]
+        return exact_plane([[v / s for v, s in zip(w, self.scales, strict=True)] for w in W], b, plane.w.ndim)
 
     def outside(self, plane: Separator) -> Separator:
         """Return a plane for the machine numbers as one for the values."""
@@ -79,19 +79,17 @@ class Cells(NamedTuple):
             return plane
         W, b = plane.exactly()
         W = [[v * s for v, s in zip(w, self.scales, strict=True)] for w in W]
-        b = [c - sum(map(_product, w, self.shifts)) for w, c in zip(W, b, strict=True)]
-        return _plane(W, b, plane)
+        return exact_plane(W, [c - self._shifted(w) for w, c in zip(W, b, strict=True)], plane.w.ndim)
+
+    def _shifted(self, w: list[Fraction]) -> Fraction:
+        return sum((a * b for a, b in zip(w, self.shifts, strict=True) if a and b), Fraction(0))
 
 
-def _product(a: Fraction, b: Fraction) -> Fraction:
-    return a * b if a and b else Fraction(0)
-
-
-def _plane(W: list[list[Fraction]], b: list[Fraction], like: Separator) -> Separator:
-    """Return a Separator of the shape of another, in floats where that changes nothing."""
+def exact_plane(W: list[list[Fraction]], b: list[Fraction], dimensions: int) -> Separator:
+    """Return a Separator, of one weight vector if ``dimensions`` is 1, in floats where that changes nothing."""
     table = exact_array([*(value for w in W for value in w), *b])
     w, c = table[: -len(b)].reshape(len(W), -1), table[-len(b) :]
-    return Separator(w, c) if like.w.ndim == 2 else Separator(w[0], c.tolist()[0])
+    return Separator(w, c) if dimensions == 2 else Separator(w[0], c.tolist()[0])
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -106,8 +104,8 @@ def cells(X: Any, values: Values, *, offset: bool = False, clock: Clock | None =
     clock = clock or Clock()
     integers = X.integers(clock) if isinstance(X, LongDecimals) and values == DECIMAL else None
     if integers is not None:
-        return Cells(integers[0], integers[1], _no_shifts(X))
-    X = _canonical(whole_table(X))
+        return Cells(*integers, [Fraction(0)] * X.shape[1])
+    X = canonical(whole_table(X))
     found = short_cells(X, values)
     if found is not None:
         return found
@@ -122,28 +120,24 @@ def cells(X: Any, values: Values, *, offset: bool = False, clock: Clock | None =
 
 def short_cells(X: Any, values: Values) -> Cells | None:
     """Return numbers of the machine as they are, or decimals of at most 15 digits as integers; None for others."""
-    X = _canonical(X)
+    X = canonical(X)
     if X.dtype != object and (values == BINARY or X.dtype.kind != "f"):
-        return Cells(X, [1] * X.shape[1], _no_shifts(X))
+        return Cells(X, [1] * X.shape[1], [Fraction(0)] * X.shape[1])
     if X.dtype == object:
         return None
     X = in_doubles(X)
     found = as_decimals(X.data if is_sparse(X) else X, X.indices if is_sparse(X) else None, X.shape[1])
     if found is None:
         return None
-    return Cells(_like(X, found[0]), [10**k for k in found[1].tolist()], _no_shifts(X))
+    return Cells(_like(X, found[0]), [10**k for k in found[1].tolist()], [Fraction(0)] * X.shape[1])
 
 
-def _canonical(X: Any) -> Any:
+def canonical(X: Any) -> Any:
     """Return a CSR matrix that names no cell twice, and an array as it is."""
     if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X
-
-
-def _no_shifts(X: Any) -> list[Fraction]:
-    return [Fraction(0)] * X.shape[1]
 
 
 def _like(X: Any, values: Array) -> Any:
@@ -154,7 +148,7 @@ def _like(X: Any, values: Array) -> Any:
 def _in_integers(X: Any, values: Values, offset: bool, clock: Clock) -> Cells | None:
     """Return exact numbers, or floats that are decimals, as integers; None if 64 bits do not suffice."""
     d, given = X.shape[1], X.data if is_sparse(X) else X
-    scales, shifts, largest = [1] * d, _no_shifts(X), 0
+    scales, shifts, largest = [1] * d, [Fraction(0)] * d, 0
     table = mapped_array(given.shape, np.int64)
     if is_sparse(X):
         offset, largest = False, math.ceil(np.abs(given).max(initial=0))  # what is not stored stays zero
@@ -199,7 +193,8 @@ def _column(column: Array, values: Values, clock: Clock) -> tuple[list[int], int
         clock.check()
         part = column[start : start + _STRETCH].tolist()
         if column.dtype == object:
-            exact += part if all(type(v) in (int, Fraction, Decimal) for v in part) else _shown(part, values)
+            plain = all(type(v) in (int, Fraction, Decimal) for v in part)
+            exact += part if plain else [shown(value, i, "", values) for i, value in enumerate(part)]
         else:
             exact += [Decimal(repr(value)) for value in part]
     if not all(type(value) is Decimal for value in exact):
@@ -213,13 +208,9 @@ def _column(column: Array, values: Values, clock: Clock) -> tuple[list[int], int
     return [value // common for value in numbers] if common > 1 else numbers, scale // common
 
 
-def _shown(cells: list[Any], values: Values) -> list[Any]:
-    return [shown(value, i, "", values) for i, value in enumerate(cells)]
-
-
 def _places(decimals: list[Decimal]) -> int:
     """Return how many digits after the point the longest of some decimals has."""
-    return max(0, *(-int(value.as_tuple().exponent) for value in decimals)) if decimals else 0
+    return max([0, *(-int(value.as_tuple().exponent) for value in decimals)])
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -266,14 +257,12 @@ class ExactRows:
                 found[0] |= bool(((sizes < _SMALLEST) & (sizes > 0)).any())
 
         in_parallel(look, len(cells), 16 * cells.size // max(1, len(cells)))  # the sizes stay in the processor's cache
-        return found[0] or (self.X.dtype == object and (not all_finite(cells) or self._some_vanish()))
-
-    def _some_vanish(self) -> bool:
-        """Say whether the double nearest to some number is 0, and the number is not."""
-        zeros = self.near.data == 0
-        if not zeros.any():
-            return False
-        return self.X.tiny() if isinstance(self.X, LongDecimals) else bool((self.X[zeros] != 0).any())
+        if found[0] or self.X.dtype != object or not all_finite(cells):
+            return found[0] or self.X.dtype == object
+        zeros = cells == 0  # of numbers that are not
+        if isinstance(self.X, LongDecimals):
+            return bool(zeros.any()) and self.X.tiny()
+        return bool((self.X[zeros] != 0).any())
 
     def signs(self, which: Array, normal: Array, clock: Clock | None = None) -> Array:
         """Return the exact signs of ``normal·(x_i, 1)`` for the rows asked."""
@@ -316,18 +305,14 @@ class ExactRows:
     def scale(self, j: int) -> int:
         """Return a number with which all cells of a column are integers."""
         if self.X.dtype == object and not isinstance(self.X, LongDecimals):
-            return _column_scale(self.X[:, j].tolist(), self.values)
+            column = self.X[:, j].tolist()
+            if all(isinstance(value, Decimal) for value in column):
+                return int(10 ** _places(column))
+            return over_common([shown(value, i, "", self.values) for i, value in enumerate(column)])[1]
         digits = _DIGITS if self.X.dtype != object else self.X.digits
         sizes = np.abs(self.near.data[:, j])
         least = float(np.min(sizes, initial=1.0, where=sizes > 0))
         return int(10 ** max(0, digits - math.floor(math.log10(least))))
-
-
-def _column_scale(column: list[Any], values: Values) -> int:
-    """Return a common multiple of the denominators of exact numbers."""
-    if all(isinstance(value, Decimal) for value in column):
-        return int(10 ** _places(column))
-    return over_common(_shown(column, values))[1]
 
 
 class LongDecimals:
@@ -342,15 +327,15 @@ class LongDecimals:
         The doubles nearest to them.
     read : callable
         Returns the exact rows of some numbers, which are sorted, as lists of fractions.
-    read_all : callable
-        Yields all rows as integers, each with a denominator.
-    are_shortest : callable
-        Says whether every number is the shortest decimal that reads back as its double.
-    digits : int
-        The most significant digits that a number has.
     tiny : callable
         Says whether a number that is not 0 is so small that the double nearest to it is 0.
-    integers : callable
+    digits : int
+        The most significant digits that a number has.
+    read_all : callable, optional
+        Yields all rows as integers, each with a denominator.
+    are_shortest : callable, optional
+        Says whether every number is the shortest decimal that reads back as its double.
+    integers : callable, optional
         Returns all numbers as 64-bit integers and the power of ten of each column, None if they do not fit.
     """
 
@@ -360,15 +345,16 @@ class LongDecimals:
         self,
         near: Array,
         read: Callable[[list[int]], list[Any]],
-        read_all: Callable[[], Iterable[tuple[list[int], int]]],
-        are_shortest: Callable[[], bool] = lambda: False,
+        tiny: Callable[[], bool],
+        *,
         digits: int = 4000,
-        tiny: Callable[[], bool] = lambda: False,
+        read_all: Callable[[], Iterable[tuple[list[int], int]]] | None = None,
+        are_shortest: Callable[[], bool] = lambda: False,
         integers: Callable[[Clock], tuple[Array, list[int]] | None] = lambda _: None,
     ) -> None:
-        self.integers = integers
-        self.near, self._read, self.rows, self._are_shortest = near, read, read_all, are_shortest
-        self.digits, self.tiny = digits, tiny
+        self.near, self._read, self.tiny, self.digits = near, read, tiny, digits
+        self.rows = read_all or (lambda: map(over_common, read(list(range(len(near))))))
+        self._are_shortest, self.integers = are_shortest, integers
         self.shape, self.ndim = near.shape, 2
         self._known: dict[int, Any] = {}
         self._readings = 0
@@ -400,10 +386,7 @@ class LongDecimals:
         def read(rows: list[int]) -> list[Any]:
             return self._read(which[rows].tolist())
 
-        def rows() -> Iterator[tuple[list[int], int]]:
-            return map(over_common, read(list(range(len(which)))))
-
-        return LongDecimals(self.near[which], read, rows, self._are_shortest, self.digits, self.tiny)
+        return LongDecimals(self.near[which], read, self.tiny, digits=self.digits, are_shortest=self._are_shortest)
 
     def __getitem__(self, which: Any) -> Any:
         if isinstance(which, tuple):  # some columns
@@ -432,12 +415,6 @@ def _objects(rows: list[Any], d: int = 0) -> Array:
     for k, row in enumerate(rows):
         found[k] = row
     return found
-
-
-def derived(near: Floats, read: Callable[[list[int]], list[Any]], tiny: Callable[[], bool]) -> ExactRows:
-    """Return rows that are made of others: the nearest doubles, and what makes some of them, in exact numbers."""
-    rows = LongDecimals(near, read, lambda: map(over_common, read(list(range(len(near))))), tiny=tiny)
-    return ExactRows(rows, DECIMAL)
 
 
 def whole_table(X: Any) -> Any:

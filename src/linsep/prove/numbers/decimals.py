@@ -60,14 +60,8 @@ def as_decimals(cells: Array, columns: Array | None, d: int) -> tuple[Floats, Ar
         odd: list[tuple[int, int]] = []  # stretches that need more places
 
         def work(start: int, stop: int, odd: list[tuple[int, int]] = odd) -> None:
-            if odd:
-                return
-            unit = _POWERS[places]
-            if columns is None:
-                right = _dense_wholes(table[start:stop], unit, out[start:stop])
-            else:
-                right = _sparse_wholes(cells[start:stop], columns[start:stop], unit, whole[start:stop])
-            if not right:
+            here = slice(start, stop)
+            if not odd and not _write_wholes(table[here], _own(columns, start, stop), _POWERS[places], out[here]):
                 odd.append((start, stop))
 
         in_parallel(work, n, width)
@@ -103,23 +97,13 @@ def _settle(cells, columns, places):
 
 
 @compiled(error_model="numpy")
-def _dense_wholes(cells, unit, out):
-    """Write cells times their units; say whether all are whole numbers then."""
+def _write_wholes(cells, columns, unit, out):
+    """Write cells times the units of their columns; say whether all are whole numbers then."""
     wrong = 0
     for i in range(cells.shape[0]):
-        for j in range(cells.shape[1]):
-            whole = np.rint(cells[i, j] * unit[j])
-            wrong += (whole / unit[j] != cells[i, j]) | (not abs(whole) < _DIGITS)
-            out[i, j] = whole
-    return wrong == 0
-
-
-@compiled(error_model="numpy")
-def _sparse_wholes(cells, columns, unit, out):
-    """Write values times the units of their columns; say whether all are whole numbers then."""
-    wrong = 0
-    for p in range(cells.size):
-        whole = np.rint(cells[p] * unit[columns[p]])
-        wrong += (whole / unit[columns[p]] != cells[p]) | (not abs(whole) < _DIGITS)
-        out[p] = whole
+        for k in range(cells.shape[1]):
+            power = unit[columns[i]] if columns.size else unit[k]
+            whole = np.rint(cells[i, k] * power)
+            wrong += (whole / power != cells[i, k]) | (not abs(whole) < _DIGITS)
+            out[i, k] = whole
     return wrong == 0

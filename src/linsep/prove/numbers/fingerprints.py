@@ -1,6 +1,6 @@
 """Computes the fingerprint of a table, which depends only on its labels and the doubles nearest to its numbers.
 
-What is hashed is laid down in docs/proof-format.md; ``plain_table`` does the same in plain Python.
+What is hashed is laid down in docs/proof-format.md; ``linsep_check`` does the same in plain Python.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from linsep.compiling import compiled
 from linsep.data.arrays import as_scipy
 from linsep.problem import Array, Dense, Rows, Sparse, count
-from linsep.prove.check.plain_document import label_text
+from linsep.prove.check.linsep_check import label_text
 
 _CELLS = 1 << 17  # that are hashed together: they stay in the cache of a processor
 

@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrays import is_sparse, to_rows
+from linsep.data.arrays import is_sparse, refuse_not_finite, to_rows
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix
 from linsep.data.source import Source
 from linsep.problem import Array, Rows, Values
-from linsep.prove.check.plain_document import Fails, class_numbers, whole
-from linsep.prove.check.plain_table import fingerprint
-from linsep.prove.claims import Data
-from linsep.prove.numbers.cells import LongDecimals, nearest_doubles
+from linsep.prove.check.linsep_check import Fails, class_numbers, fingerprint, whole
+from linsep.prove.numbers.cells import LongDecimals, canonical, nearest_doubles
 from linsep.prove.numbers.decimals import in_doubles
 from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.numbers.given import DECIMAL, all_finite, exact_rows, is_exact, unrounded
@@ -83,10 +81,7 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
     """
     X = X.settled() if isinstance(X, LongDecimals) else unrounded(X)
     if is_sparse(X):
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+        X = canonical(X.tocsr())
     elif not isinstance(X, LongDecimals):
         X = np.asarray(X)
         if X.dtype.kind not in "biuf" and not is_exact(X):
@@ -95,7 +90,8 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
     codes = _codes(labels, classes, spelled)
     if X.ndim != 2 or X.shape[0] != len(labels) or codes is None:
         return None
-    _finite(X)
+    if X.dtype.kind == "f" and not all_finite(X.data if is_sparse(X) else X):
+        refuse_not_finite(X, np.zeros(0))
     return LabeledTable(X, labels, codes, classes)
 
 
@@ -113,15 +109,6 @@ def design_of(X: Any, y: Any) -> tuple[Any, list[list[Any]]]:
         matrix = matrix.astype(object)
     y = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)  # numbers beside words stay numbers
     return matrix, [y.tolist()] if y.ndim == 1 else [column.tolist() for column in y.T]
-
-
-def data_of(X: Any, y: Any, classes: tuple[Any, ...], offset: bool) -> Data | None:
-    """Return data that are stored in machine numbers, or None if shapes or labels do not fit."""
-    found = table_of(X, y, classes)
-    rows = None if found is None else found.stored()
-    if found is None or rows is None:
-        return None
-    return Data(rows, found.codes, found.X.shape[1], len(classes), offset)
 
 
 def _codes(labels: Any, classes: tuple[Any, ...], spelled: bool) -> Array | None:
@@ -145,22 +132,3 @@ def _codes(labels: Any, classes: tuple[Any, ...], spelled: bool) -> Array | None
     codes = np.array([index.get(label, -1) for label in labels], dtype=np.intp)
     present = set(codes.tolist())
     return codes if len(classes) > 1 and present == set(range(len(classes))) else None
-
-
-def _finite(X: Any) -> None:
-    """Refuse NaN and infinity, wherever they are."""
-    values = X.data if is_sparse(X) else X
-    if values.dtype.kind != "f":
-        return
-    for start in range(0, len(values), 1 << 16):
-        part = values[start : start + (1 << 16)]
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(part.sum()):  # twice as fast as a look at each
-                continue
-        bad = ~np.isfinite(part)
-        if bad.any():
-            place = np.argwhere(bad)[0]
-            i, j = start + int(place[0]), int(place[-1])
-            if is_sparse(X):
-                i, j = int(np.searchsorted(X.indptr, i, side="right")) - 1, int(X.indices[i])
-            raise ValueError(f"X contains NaN or infinity at row {i}, column {j}")

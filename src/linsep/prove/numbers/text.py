@@ -29,7 +29,7 @@ from linsep.data.source import Source
 from linsep.data.tables import TableSource
 from linsep.errors import DataError
 from linsep.problem import Array, Values
-from linsep.prove.check.plain_table import table
+from linsep.prove.check.linsep_check import table
 from linsep.prove.claims import Verdict
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.fingerprints import Fingerprint
@@ -63,12 +63,9 @@ def exact_table(
         raise DataError(source.files[0].name, "there are no labels")
     name = source.files[0].name
     if source.options.format in _TEXT:
-        if values == DECIMAL and source.long_numbers and _has_long_numbers(source, clock):
-            content = _as_decimals(source)
-            if content is not None:
-                some, everything = partial(_some_rows, source, content), partial(_all_rows, source, content, clock)
-                shortest, tiny = partial(_are_shortest, source, clock), partial(_has_tiny, source, clock)
-                found = LongDecimals(X, some, everything, shortest, tiny=tiny, integers=partial(_integers, source, X))
+        if values == DECIMAL and source.long_numbers and any(_long_numbers(source, clock)):
+            found = _long_decimals(source, X, clock)
+            if found is not None:
                 lazily = lazily and not hasattr(X, "indptr") and X.size > FEW_CELLS
                 return (found if lazily else found.whole()), y
             if not _are_shortest(source, clock):
@@ -80,7 +77,8 @@ def exact_table(
             raise DataError(name, f"column {column!r} has decimals with more digits than doubles hold: leave it out")
     large = {column for column, kind in columns if kind in (pa.int64(), pa.uint64())}
     if large and X.dtype.kind == "f" and not hasattr(X, "indptr"):
-        for j in _large_columns(X):
+        tops = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
+        for j in np.flatnonzero(tops >= 2.0**53).tolist():
             if source.names is not None and source.names[j] in large:
                 raise DataError(
                     name,
@@ -98,17 +96,7 @@ def refuse_rounded(source: Source, values: Values) -> None:
 
 
 def _too_long(source: Source) -> DataError:
-    name = source.files[0].name
-    return DataError(name, "has numbers of more digits than a double holds", ("values", BINARY))
-
-
-def _large_columns(X: Array) -> list[int]:
-    """Return the columns with numbers that may have been rounded."""
-    step = max(1, _PIECE // max(1, X.shape[1] * 8))
-    found = np.zeros(X.shape[1], dtype=bool)
-    for start in range(0, len(X), step):
-        found |= (np.abs(X[start : start + step]) >= 2.0**53).any(axis=0)
-    return [int(j) for j in np.flatnonzero(found)]
+    return DataError(source.files[0].name, "has numbers of more digits than a double holds", ("values", BINARY))
 
 
 def _typed_columns(source: Source) -> list[tuple[str, Any]]:
@@ -139,28 +127,14 @@ def _long_numbers(source: Source, clock: Clock, long: re.Pattern[bytes] = _LONG)
             yield long.findall(rest)
 
 
-def _has_long_numbers(source: Source, clock: Clock) -> bool:
-    """Say whether a double may round some number of a text."""
-    return any(_long_numbers(source, clock))
-
-
-def _has_tiny(source: Source, clock: Clock) -> bool:
-    """Say whether a number of a text may be so small that the nearest double is 0."""
-    return any(_long_numbers(source, clock, _TINY))
-
-
 def _are_shortest(source: Source, clock: Clock) -> bool:
     """Say whether every number of a text is the shortest decimal of its double."""
-    for some in _number_texts(source) if isinstance(source, DelimitedSource) else _found_numbers(source, clock):
+    texts = (pa.array(found, pa.string()) for found in _long_numbers(source, clock))
+    for some in _number_texts(source) if isinstance(source, DelimitedSource) else texts:
         clock.check()
         if some is None or some_rounded(some):
             return False
     return True
-
-
-def _found_numbers(source: Source, clock: Clock) -> Iterator[Any]:
-    """Yield the long numbers of a text as columns."""
-    return (pa.array(found, pa.string()) for found in _long_numbers(source, clock))
 
 
 def _number_texts(source: DelimitedSource) -> Iterator[Any]:
@@ -231,27 +205,32 @@ def _is_rounded(text: str) -> bool:
     return near != text and Decimal(near) != Decimal(text)
 
 
-def _as_decimals(source: Source) -> dict[str, Any] | None:
-    """Return how the plain check reads the text of a source; None if it cannot."""
+def _long_decimals(source: Any, near: Array, clock: Clock) -> LongDecimals | None:
+    """Return the decimals of a text, which the plain check reads; None if it cannot."""
     reading = reading_of(source)
     if source.options.format != "csv" or reading is None or any("hashed" in column for column in reading["columns"]):
         return None
-    return {"data": {"reading": {**reading, "encoding": "utf-8"}}, "values": DECIMAL}  # as a file opens it
+    content = {"data": {"reading": {**reading, "encoding": "utf-8"}}, "values": DECIMAL}  # as a file opens it
 
+    def some(which: list[int]) -> list[Any]:
+        texts = source.excerpts(source.dropped.in_source(which).tolist())
+        rows, _ = table(content, list(map(io.BytesIO, texts)))
+        return [[Fraction(value, bottom) for value in row] for row, bottom in rows]
 
-def _some_rows(source: Any, content: dict[str, Any], which: list[int]) -> list[Any]:
-    """Return the decimals of some rows of the arrays of a source, in their order."""
-    texts = source.excerpts(source.dropped.in_source(which).tolist())
-    rows, _ = table(content, list(map(io.BytesIO, texts)))
-    return [[Fraction(value, bottom) for value in row] for row, bottom in rows]
+    def everything() -> Iterator[tuple[list[int], int]]:
+        for file in source.files:
+            clock.check()
+            with file.open() as stream:
+                yield from table(content, [io.BytesIO(stream.read())])[0]
 
-
-def _all_rows(source: Source, content: dict[str, Any], clock: Clock) -> Iterator[tuple[list[int], int]]:
-    """Yield the decimals of a CSV text, each row as integers with a denominator."""
-    for file in source.files:
-        clock.check()
-        with file.open() as stream:
-            yield from table(content, [io.BytesIO(stream.read())])[0]
+    return LongDecimals(
+        near,
+        some,
+        lambda: any(_long_numbers(source, clock, _TINY)),
+        read_all=everything,
+        are_shortest=partial(_are_shortest, source, clock),
+        integers=partial(_integers, source, near),
+    )
 
 
 def reading_of(source: Source) -> dict[str, Any] | None:

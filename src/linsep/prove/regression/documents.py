@@ -14,9 +14,16 @@ from linsep.clock import Clock
 from linsep.data.arrays import is_sparse, to_rows
 from linsep.data.parallel import together
 from linsep.problem import Array, Values
-from linsep.prove.check.plain_document import Fails, label_text, meaning_of, whole
-from linsep.prove.check.plain_regression import answers, check_separation, coefficient_names
-from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
+from linsep.prove.check.linsep_check import (
+    Fails,
+    answers,
+    check_separation,
+    coefficient_names,
+    label_text,
+    meaning_of,
+    whole,
+)
+from linsep.prove.check.linsep_check import fingerprint as plain_fingerprint
 from linsep.prove.claims import OTHER_DATA, CheckResult
 from linsep.prove.documents import numbers_written, sealed
 from linsep.prove.numbers.cells import LongDecimals

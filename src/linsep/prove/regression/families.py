@@ -20,11 +20,11 @@ from linsep.data.arrays import is_sparse, to_rows
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove.check.integers import over_power
-from linsep.prove.check.plain_document import label_text
+from linsep.prove.check.linsep_check import label_text
 from linsep.prove.claims import Data
 from linsep.prove.core.constraints import Constraints, LongConstraints
-from linsep.prove.numbers.cells import Cells, derived
-from linsep.prove.numbers.given import nearest
+from linsep.prove.numbers.cells import Cells, ExactRows, LongDecimals
+from linsep.prove.numbers.given import DECIMAL, nearest
 
 if TYPE_CHECKING:
     from linsep.prove.regression.inputs import Given
@@ -238,7 +238,8 @@ def _ordinal(given: Given, design: Cells) -> Model:
             zeros = [0] * design.n_features
             return [[*left[row].tolist(), *(next(cells) if row < m else zeros)] for row in rows]
 
-        exact = derived(_beside(left, base.near.data[owners]), read, lambda: design.rough)
+        near = _beside(left, base.near.data[owners])
+        exact = ExactRows(LongDecimals(near, read, lambda: design.rough), DECIMAL)
     wide = Cells(_beside(left, design.matrix[owners]), scales, [Fraction(0)] * len(scales), exact, design.rough)
     names = [f"{low}|{high}" for low, high in itertools.pairwise(classes)] + list(given.names)
     first = np.concatenate((owners, np.full(K - 2, -1)))
@@ -281,7 +282,8 @@ def _differences(given: Given, design: Cells, first: Any, second: Any) -> Model:
             here = slice(start, start + _BLOCK)
             near[here] = [[nearest(value) for value in row] for row in read(here)]
         rough = not (np.abs(near) <= _LARGEST).all()
-        cells = Cells(near, [1] * len(scales), design.shifts, derived(near, read, lambda: False), rough)
+        exact = ExactRows(LongDecimals(near, read, lambda: False), DECIMAL)
+        cells = Cells(near, [1] * len(scales), design.shifts, exact, rough)
     system = _constraints(cells, np.ones(len(first)))
     return Model(system, names, list(range(len(names))), scales, first, second)
 

@@ -21,9 +21,8 @@ from linsep.data.schema import NUMBER, WORD, Layout
 from linsep.data.tables import TableSource
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Values
-from linsep.prove.check.plain_document import label_text
-from linsep.prove.check.plain_regression import MOST_EMPTY
-from linsep.prove.numbers.cells import LongDecimals, whole_table
+from linsep.prove.check.linsep_check import MOST_EMPTY, label_text
+from linsep.prove.numbers.cells import LongDecimals, canonical, whole_table
 from linsep.prove.numbers.given import BINARY, DECIMAL
 from linsep.prove.numbers.text import default_values, refuse_rounded
 from linsep.prove.regression.contrasts import unknown
@@ -329,10 +328,7 @@ def _matrix(X: Any, names: Any, values: Values | None) -> tuple[Any, list[str]]:
     elif is_sparse(X):
         import scipy.sparse as sp
 
-        matrix = sp.csr_array(X)
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
+        matrix = canonical(sp.csr_array(X))
         found = [f"x{j}" for j in range(matrix.shape[1])]
     else:
         matrix = _plain_array(X)

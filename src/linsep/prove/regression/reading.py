@@ -19,9 +19,7 @@ from linsep.data.schema import DATE, NUMBER, TEXT, is_numeric
 from linsep.data.tables import bag
 from linsep.errors import DataError
 from linsep.problem import Array, Values
-from linsep.prove.check.integers import over_common
-from linsep.prove.check.plain_document import Fails, Malformed
-from linsep.prove.check.plain_table import used_columns
+from linsep.prove.check.linsep_check import Fails, Malformed, factors_of
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.given import BINARY, DECIMAL, shown
 from linsep.prove.numbers.text import signs_of
@@ -275,17 +273,14 @@ def _long_decimals(columns: list[Any]) -> LongDecimals:
     """Return columns of numbers, some of them long, side by side; decimals are made of the rows that need them."""
     near = np.column_stack([c.near if isinstance(c, LongColumn) else c.astype(np.float64) for c in columns])
 
-    def read(which: Any = slice(None)) -> list[Any]:
+    def read(which: list[int]) -> list[Any]:
         rows = zip(*(column[which].tolist() for column in columns), strict=True)
         return [[shown(value, i, "") for value in row] for i, row in enumerate(rows)]
 
     digits = max(column.digits if isinstance(column, LongColumn) else _DIGITS for column in columns)
     long = [column for column in columns if isinstance(column, LongColumn)]
 
-    def tiny() -> bool:
-        return any(column.tiny for column in long)
-
-    return LongDecimals(near, read, lambda: map(over_common, read()), digits=digits, tiny=tiny)
+    return LongDecimals(near, read, lambda: any(column.tiny for column in long), digits=digits)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -321,7 +316,7 @@ def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]
         parts, missing = frame.columns[max(0, last) :], "error"
     else:
         columns, parts, missing = how["columns"], [how["target"], *how["others"]], how["missing"]
-    used = list(dict.fromkeys([*used_columns(columns), *parts]))
+    used = list(dict.fromkeys([*(each["column"] for each in factors_of(columns)), *parts]))
     for name in used:
         if name not in frame.columns:
             raise Malformed(f"there is no column {name[:40]!r}")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.problem import Array
+from linsep.prove.check.linsep_check import SEPARATED
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.algebra import one_column as column
 from linsep.prove.regression.cone import RegressionFace, whole
@@ -18,7 +19,7 @@ from linsep.prove.regression.documents import certificate, check_claims, documen
 from linsep.prove.regression.families import Model
 from linsep.prove.regression.inputs import ORDERED, Given, gather, with_factors
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses
-from linsep.prove.regression.words import MEANING, summary
+from linsep.prove.regression.words import summary
 from linsep.wording import digits
 
 COMPLETE, QUASI, OVERLAP = "complete", "quasi", "overlap"
@@ -567,6 +568,6 @@ class Separation:
 
     def _repr_html_(self) -> str:
         rows = list(zip(self.names, self.statuses, self.direction, strict=True))[: self.listed]
-        headline = f"{MEANING[self.kind]}; {len(self.separated):,} of {len(self._given.which):,} rows separated"
+        headline = f"{SEPARATED[self.kind]}; {len(self.separated):,} of {len(self._given.which):,} rows separated"
         proof = "Every status is proved in exact arithmetic; check() verifies it."
         return notebook_html(headline, proof, rows, ("coefficient", "status", "direction"))

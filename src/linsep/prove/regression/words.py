@@ -7,15 +7,11 @@ from typing import Any
 import numpy as np
 
 from linsep.data.arrays import is_sparse
+from linsep.prove.check.linsep_check import SEPARATED
 from linsep.prove.regression.families import INTERCEPT
 from linsep.prove.verdict.one_column import ColumnRule, telling_columns
 from linsep.wording import digits
 
-MEANING = {
-    "complete": "complete separation: the maximum likelihood estimate does not exist",
-    "quasi": "quasi-complete separation: the maximum likelihood estimate does not exist",
-    "overlap": "overlap: the maximum likelihood estimate exists",
-}
 _INFINITE = {"+inf": "+infinity", "-inf": "-infinity"}
 _SHOWN = 60  # coefficients in a table
 
@@ -34,7 +30,7 @@ def summary(result: Any) -> str:
     """Return a table and sentences."""
     n, s = len(result._given.which), len(result.separated)
     lines = [
-        f"Separation in a {result.family} model: {MEANING[result.kind]}",
+        f"Separation in a {result.family} model: {SEPARATED[result.kind]}",
         f"rows       {n:,}, of which {s:,} {'is' if s == 1 else 'are'} separated (fitted perfectly in the limit)",
         f"columns    {columns_counted(result)}"
         + (f"; the likelihood rises forever in {counted(result.dimension, 'direction')}" if result.dimension else ""),

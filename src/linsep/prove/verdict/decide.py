@@ -44,10 +44,17 @@ def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE)
     search = VerdictSearch(data, clock.sooner(spare), wide)
     try:
         found = search.certificate()
+        assert found is not None
+        if found.kind == OVERLAP:  # the check of a plane looks at all rows
+            search.last.refuse_not_finite()
+        holds = (found.separator is not None and found.separator is search.checked) or found.holds(data)
     except OutOfTime:
+        search.last.refuse_not_finite()
         return Verdict("unknown", None, None, classes, data.n_features, data.offset, search.bracket())
-    assert found is not None
-    if not search.is_checked(found) and not found.holds(data):
+    except ValueError:  # what is exact cannot be made of a value that is not finite
+        search.first.refuse_not_finite()
+        raise
+    if not holds:
         raise ArithmeticError(f"a proof of {found.kind!r} does not hold: please report these data")
     return Verdict(*found, classes, data.n_features, data.offset, (-math.inf, math.inf))
 
@@ -69,7 +76,6 @@ class VerdictSearch:
         self.any_contradiction, self.exact = any_contradiction, exact
         self.known = reduced(data, Clock())
         self.first = self.last = Constraints(self.known.data, clock=clock, wide=wide)
-        self.first.view  # noqa: B018 (raises if it comes upon a value that is not finite)
         self.mistakes = mistakes if mistakes is None or self.known.rows is None else mistakes[self.known.rows]
         self.checked: Separator | None = None  # a plane for all of the data that has passed the exact check
 
@@ -77,10 +83,6 @@ class VerdictSearch:
         """Return a certificate for all of the data; None only without ``exact`` means, if floats do not suffice."""
         found = self._reduced()
         return None if found is None else self.known.put_back(found)
-
-    def is_checked(self, found: Certificate) -> bool:
-        """Return whether the exact check of a certificate for all of the data has been made."""
-        return found.kind == SEPARABLE and found.separator is not None and found.separator is self.checked
 
     def _reduced(self) -> Certificate | None:
         """Decide on what presolve left."""
@@ -112,8 +114,7 @@ class VerdictSearch:
             rows = left[inner.refutation.rows]
             return Certificate(QUASI, weak, Refutation(rows, inner.refutation.multipliers, inner.refutation.rivals))
         assert inner.separator is not None
-        found = Certificate(SEPARABLE, put_on(data, peeled, inner.separator), None)
-        return found if found.holds(data) else None
+        return self._confirmed(Certificate(SEPARABLE, put_on(data, peeled, inner.separator), None), data)
 
     def _part(self, data: Data, which: Array) -> Certificate | None:
         """Decide on some of the rows; any rows that cancel will do."""
@@ -125,17 +126,26 @@ class VerdictSearch:
         """Decide in columns that all others depend on, if columns outnumber rows."""
         if len(data.y) >= data.n_features + data.offset:
             return None
+        self.first.refuse_not_finite()
         plane = None if len(pairs) else few_rows(self.first)
         if plane is not None:
-            separable = Certificate(SEPARABLE, self.first.view.plane(plane.w), None)
-            if separable.holds(data):
+            separable = self._confirmed(Certificate(SEPARABLE, self.first.view.plane(plane.w), None), data)
+            if separable is not None:
                 return separable
         columns = independent_columns(data, self.clock)
         if len(columns) == data.n_features:
             return None
         inner = self._solved(presolve.narrowed(data, columns), pairs)
-        found = None if inner is None else Reduction(data, data, columns, None, pairs).put_back(inner)
-        return found if found is not None and found.holds(data) else None
+        if inner is None:
+            return None
+        return self._confirmed(Reduction(data, data, columns, None, pairs).put_back(inner), data)
+
+    def _confirmed(self, found: Certificate, data: Data) -> Certificate | None:
+        """Return a certificate if the exact check agrees."""
+        if not found.holds(data):
+            return None
+        self.checked = found.separator if data is self.data else None
+        return found
 
     def _solved(self, data: Data, pairs: Array) -> Certificate | None:
         """Ask the core."""

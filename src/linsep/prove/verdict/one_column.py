@@ -19,7 +19,7 @@ from linsep.problem import Array
 from linsep.prove.numbers.cells import LongDecimals
 
 _SHARE, _OF_CLASS = 0.02, 0.1  # rows on the wrong side that are few: of all rows, and of those of the smaller class
-_SAMPLES = (250, 4000)  # rows that rule out most columns, and nearly all others
+_SAMPLES = (64, 4000)  # rows that rule out most columns, and nearly all others
 _BLOCK_CELLS = 1 << 20  # of the columns looked at together
 _FULL = 0.5  # sparse columns with more numbers than this share of the rows are looked at like dense ones
 
@@ -110,15 +110,17 @@ def telling_columns(
         Where it has run out, the columns looked at by then.
     """
     X = X.near if isinstance(X, LongDecimals) else X
-    n, counts, clock = len(y), np.bincount(y, minlength=len(classes)), clock or Clock()
-    few = int(min(_SHARE * n, _OF_CLASS * counts.min())) if len(classes) == 2 else 0
+    n, two, clock = len(y), len(classes) == 2, clock or Clock()
+    counts = np.array([n - y.sum(), y.sum()]) if two else np.bincount(y, minlength=len(classes))
+    few = int(min(_SHARE * n, _OF_CLASS * counts.min())) if two else 0
     rng, found = np.random.default_rng(0), []
     samples = [np.sort(rng.choice(n, size, replace=False)) for size in _SAMPLES if n > 4 * size]
+    samples += [np.arange(n)] if n <= 4 * _SAMPLES[-1] else []
     for numbers, block in _blocks(X, y, counts, few):
         left = np.arange(len(numbers))
-        for some in samples or [np.arange(n)]:
+        for some in samples:
             if len(left) and clock.left > 0:
-                left = left[~_ruled_out(block[some][:, left], y[some], few * len(some) / n)]
+                left = left[~_ruled_out(block[some][:, left], y[some], few, len(some) / n)]
         for k in left.tolist():
             if clock.left <= 0:
                 break
@@ -128,20 +130,23 @@ def telling_columns(
     return tuple(sorted(found, key=lambda rule: (rule.errors, rule.column)))
 
 
-def _ruled_out(sample: Array, y: Array, expected: float) -> Array:
-    """Say which columns of a sample show that more than few rows are on the wrong side of every threshold."""
+def _ruled_out(sample: Array, y: Array, few: int, share: float) -> Array:
+    """Say which columns show that more than few rows are on the wrong side of every threshold; of all rows a share."""
     present, starts = np.unique(np.sort(y), return_index=True)
-    if len(present) > 2 or expected == 0:  # the values of the classes must not mix
+    if len(present) > 2 or few == 0:  # the values of the classes must not mix
         grouped = sample[np.argsort(y, kind="stable")]
         lows, highs = np.minimum.reduceat(grouped, starts), np.maximum.reduceat(grouped, starts)
         order = np.argsort(lows, axis=0)
         lows, highs = np.take_along_axis(lows, order, axis=0), np.take_along_axis(highs, order, axis=0)
         return np.asarray((highs[:-1] >= lows[1:]).any(axis=0))
-    first = np.cumsum((y == 0)[np.argsort(sample, axis=0)], axis=0)  # thresholds between equal values are cautious
-    away = 2 * first - np.arange(1, len(y) + 1)[:, None]  # rows of the first class at or below, less the others
-    zeros = first[-1]
-    fewest = np.minimum(zeros - away.max(axis=0), len(y) - zeros + away.min(axis=0))
-    return np.asarray(fewest > expected + 4 * np.sqrt(expected) + 4)
+    order = np.argsort(sample, axis=0)
+    ordered = np.take_along_axis(sample, order, axis=0)
+    away = np.cumsum(np.where(y == 0, 1, -1)[order], axis=0)[:-1]  # of the first class at or below, less the others
+    away[ordered[1:] == ordered[:-1]] = 0  # no threshold is between equal values
+    zeros = np.count_nonzero(y == 0)
+    fewest = np.minimum(zeros - away.max(axis=0, initial=0), len(y) - zeros + away.min(axis=0, initial=0))
+    expected = few * share
+    return np.asarray(fewest > (few if share == 1 else expected + 4 * np.sqrt(expected) + 4))
 
 
 def class_numbers(y: Any, classes: Sequence[Any]) -> Array:
@@ -167,13 +172,11 @@ def _blocks(X: Any, y: Array, counts: Array, few: int) -> Iterator[tuple[Array, 
     if len(counts) == 2:
         worth |= np.minimum(stored[0] + counts[1] - stored[1], stored[1] + counts[0] - stored[0]) <= few
     wanted = np.flatnonzero(worth)
-    kept = np.flatnonzero(worth[places]) if len(wanted) else wanted
-    lines, columns = np.searchsorted(X.indptr, kept, side="right") - 1, np.searchsorted(wanted, places[kept])
-    width = max(1, _BLOCK_CELLS // n)
+    width, position = max(1, _BLOCK_CELLS // n), np.full(len(used), -1)
+    position[wanted] = np.arange(len(wanted))
     for k in range(0, len(wanted), width):
-        here = (columns >= k) & (columns < k + width)
         block = np.zeros((n, min(width, len(wanted) - k)), dtype=X.dtype)
-        block[lines[here], columns[here] - k] = X.data[kept[here]]
+        _write_out(X.data, places, X.indptr, position - k, block)
         yield used[wanted[k : k + width]], block
 
 
@@ -183,6 +186,15 @@ def _count_stored(places, indptr, y, stored):
     for i in range(y.size):
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             stored[y[i], places[p]] += 1
+
+
+@compiled()
+def _write_out(data, places, indptr, position, block):
+    """Write the columns that have a position in a block of all rows."""
+    for i in range(len(block)):
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            if 0 <= position[places[p]] < block.shape[1]:
+                block[i, position[places[p]]] = data[p]
 
 
 def _best(values: Array, y: Array, counts: Array) -> tuple[int, int, bool, Array, Array]:
