@@ -43,20 +43,20 @@ from linsep.prove.bounds.margins import Margin as Margin
 from linsep.prove.bounds.margins import largest_margin as largest_margin
 from linsep.prove.bounds.mistake_bounds import Bound as Bound
 from linsep.prove.bounds.mistake_bounds import mistake_bound as mistake_bound
-from linsep.prove.checking import from_json as from_json
 from linsep.prove.checking import to_json as to_json
 from linsep.prove.checking import verify as verify
 from linsep.prove.claims import Refutation as Refutation
 from linsep.prove.claims import Separator as Separator
-from linsep.prove.claims import Verdict as Verdict
 from linsep.prove.fewest.results import Fewest as Fewest
 from linsep.prove.fewest.results import fewest_errors as fewest_errors
 from linsep.prove.regression.results import Coefficient as Coefficient
 from linsep.prove.regression.results import Refit as Refit
 from linsep.prove.regression.results import Separation as Separation
 from linsep.prove.regression.separations import separation as separation
-from linsep.prove.verdict.separability import separate as separate
 from linsep.prove.verdict.separability import separator as separator
+from linsep.prove.verdicts import Verdict as Verdict
+from linsep.prove.verdicts import from_json as from_json
+from linsep.prove.verdicts import separate as separate
 from linsep.serve.client import AsyncClient as AsyncClient
 from linsep.serve.client import Client as Client
 

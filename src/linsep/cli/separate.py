@@ -101,7 +101,9 @@ def separate(
             write_proof_for(proof, verdict, X, y, source, "separate", document.note)
     pairs = None
     if deciding.pairs and not place and verdict.classes:
-        pairs = verdict.pairs(X, y, time_limit=_PAIRS_SECONDS if deciding.time_limit is None else max(0.0, clock.left))
+        from linsep.prove.class_pairs import class_pairs
+
+        pairs = class_pairs(verdict, X, y, _PAIRS_SECONDS if deciding.time_limit is None else max(0.0, clock.left))
     rows = [] if verdict.refutation is None else named_rows(source, verdict.refutation.rows)
     meaning = verdict_meaning(verdict.kind, offset, len(verdict.classes) > 2)
     ties = None if place else tied_classes(verdict, X, y, clock)

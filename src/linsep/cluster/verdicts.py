@@ -17,11 +17,12 @@ from linsep.data.labels import class_codes, one_class_only
 from linsep.data.source import Source
 from linsep.learn.problems import classes_among
 from linsep.problem import Array, Rows
-from linsep.prove.claims import UNKNOWN, Decision, Verdict
+from linsep.prove.claims import UNKNOWN, Decision
 from linsep.prove.verdict.decide import decide as search
 from linsep.prove.verdict.parts import Part, Parts, joined
 from linsep.prove.verdict.working_set import Settled, Watch, settle
 from linsep.prove.verdict.working_set import first_rows as working_rows
+from linsep.prove.verdicts import Verdict
 
 
 class CommonForm(NamedTuple):
@@ -99,7 +100,7 @@ def separate(
     ('separable', True)
     """
     found = decide(source, client, fit_intercept, Clock(time_limit), shard_bytes, watch)
-    return found.verdict.in_source(source.dropped)
+    return Verdict.of(found.verdict.in_source(source.dropped))
 
 
 def decide(

@@ -19,7 +19,7 @@ from linsep.problem import Array, Floats, Rows
 from linsep.prove.check import check_fewest, linsep_check
 from linsep.prove.check.fast_check import holds
 from linsep.prove.check.linsep_check import KINDS, LARGEST, Fails, Malformed, form
-from linsep.prove.claims import OTHER_DATA, OVERLAP, SEPARABLE, CheckResult, Data, Verdict
+from linsep.prove.claims import OTHER_DATA, OVERLAP, SEPARABLE, CheckResult, Claim, Data
 from linsep.prove.documents import claim_of, opened, written
 from linsep.prove.numbers.cells import Cells, ExactRows, LongDecimals, cells
 from linsep.prove.numbers.given import BINARY, DECIMAL
@@ -61,7 +61,7 @@ def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
     >>> linsep.verify(linsep.separate(X, y), X, y, plain=True)
     True
     """
-    if isinstance(proof, Verdict):
+    if isinstance(proof, Claim):
         X, y = table_from(X, y, proof.values)
         return check_claim(proof, X, y, plain=plain).holds
     if hasattr(proof, "check"):
@@ -122,37 +122,6 @@ def about_data(verdict: Any, X: Any, y: Any, *, short: bool = True) -> tuple[Any
     return shortened(verdict, found) if short else verdict, found.fingerprint(verdict.values)
 
 
-def from_json(text: str) -> tuple[Any, dict[str, Any]]:
-    """Return the verdict in a document and the fingerprint of its data, without checking the proof.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    verdict : Verdict or Fewest
-    fingerprint : dict
-
-    Raises
-    ------
-    ValueError
-        If the text is not a proof, or was changed after it was written.
-
-    Examples
-    --------
-    >>> import linsep
-    >>> X, y = [[0.0], [1.0], [2.0]], [0, 0, 1]
-    >>> verdict, fingerprint = linsep.from_json(linsep.to_json(linsep.separate(X, y), X, y))
-    >>> verdict.kind, fingerprint["n_rows"]
-    ('separable', 3)
-    """
-    verdict, content = opened(text)
-    if verdict is None:
-        raise ValueError(f"a proof of separation ({content['claim']}) can be checked with verify, but not loaded")
-    return verdict, {name: content["data"][name] for name in ("n_rows", "n_features", "sha256")}
-
-
 def text_of(proof: Any) -> str:
     """Return the text of a proof that is given as its text or its path."""
     if isinstance(proof, str) and proof.lstrip().startswith("{"):
@@ -201,7 +170,7 @@ def _fast(claim: Any, found: LabeledTable) -> CheckResult:
     """Check with compiled code, on integers or, if 64 bits do not hold the numbers, next to them."""
     inside, n, classes = _inside(claim, found), len(found.codes), len(claim.classes)
     lines = [f"{n} rows of {claim.n_features} features in {classes} classes"]
-    if not isinstance(claim, Verdict):
+    if not isinstance(claim, Claim):
         if inside is None:
             return _plainly(claim, found)
         data = Data(inside.rows, found.codes, claim.n_features, classes, claim.fit_intercept)
@@ -237,7 +206,7 @@ def _fast(claim: Any, found: LabeledTable) -> CheckResult:
 def _inside(claim: Any, found: LabeledTable) -> Cells | None:
     """Return the numbers in 64 bits; None if these do not hold them, or a copy of many rows can be avoided."""
     X = found.X
-    if isinstance(claim, Verdict):
+    if isinstance(claim, Claim):
         if isinstance(X, LongDecimals):
             return None
         many = X.dtype.kind == "f" and (X.data if is_sparse(X) else X).nbytes > IN_MEMORY
@@ -256,7 +225,7 @@ def shortened(verdict: Any, found: LabeledTable) -> Any:
     stored = found.stored()
     if stored is None:
         return verdict
-    if not isinstance(verdict, Verdict):
+    if not isinstance(verdict, Claim):
         return _shortened_errors(verdict, found, stored)
     return shorter(verdict, found.codes, partial(_scores, stored), lambda other: _fast(other, found).holds)
 
@@ -278,11 +247,11 @@ def _shortened_errors(fewest: Any, found: LabeledTable, stored: Rows) -> Any:
         return fewest
     data = Data(inside.rows, found.codes, fewest.n_features, len(fewest.classes), fewest.fit_intercept)
 
-    def same(other: Verdict) -> bool:
+    def same(other: Claim) -> bool:
         assert other.separator is not None
         return check_fewest.upper_holds(inside.inside(other.separator), fewest.rows, fewest.upper, data, weights)
 
-    of_others = Verdict(SEPARABLE, fewest.plane, None, fewest.classes, fewest.n_features, fewest.fit_intercept)
+    of_others = Claim(SEPARABLE, fewest.plane, None, fewest.classes, fewest.n_features, fewest.fit_intercept)
     short = shorter(of_others, found.codes[right], lambda w: _scores(stored, w)[right], same)
     return replace(fewest, plane=short.separator)
 

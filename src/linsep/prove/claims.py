@@ -21,17 +21,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linsep.data.row_numbers import Dropped
 from linsep.problem import Array, Floats, Rows, Values
-from linsep.prove.notebook_tables import notebook_html
-from linsep.wording import verdict_meaning
-
-if TYPE_CHECKING:
-    from linsep.prove.class_pairs import Pairs
 
 SEPARABLE, QUASI, OVERLAP, UNKNOWN = "separable", "quasi", "overlap", "unknown"
 NOT_SEPARABLE = "not-separable"  # a refutation alone: "quasi" or "overlap", which of them is left open
@@ -143,38 +138,8 @@ class Refutation:
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
-    """Whether some plane separates the classes, with the proof.
-
-    Attributes
-    ----------
-    kind : {"separable", "quasi", "overlap", "unknown", "not-separable"}
-        "quasi": not separable, but a plane has all rows on the right side or on it, and some not on it. "unknown"
-        occurs only with a time limit. ``separate`` never returns "not-separable", which means "quasi" or "overlap":
-        a training run does not decide between them.
-    separator : Separator or None
-        For "separable" and "quasi".
-    refutation : Refutation or None
-        For "quasi", "overlap" and "not-separable".
-    classes : tuple
-        Labels; of two, the second is the positive one.
-    n_features : int
-    fit_intercept : bool
-    values : {"binary", "decimal"}
-        Whether floats stand for the binary numbers they store, or for the decimals they were read from.
-    bracket : tuple of float
-        Bounds on the largest margin known when the search ended; see ``separate``.
-    dropped : Dropped
-        Rows of a source that were dropped before: the rows of the refutation have their numbers in the source.
-    columns : tuple of ColumnRule
-        Columns of which one alone tells the classes apart, but for few rows: perhaps a copy of the label.
-
-    Examples
-    --------
-    >>> import linsep
-    >>> linsep.separate([[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1])  # the classes touch
-    Verdict(quasi, Separator(float w of 1 features), Refutation(2 rows: [1 2]))
-    """
+class Claim:
+    """What is claimed of the classes, and the evidence: the fields of a verdict."""
 
     kind: str
     separator: Separator | None
@@ -187,96 +152,19 @@ class Verdict:
     dropped: Dropped = field(default_factory=Dropped, repr=False)
     columns: tuple[Any, ...] = ()
 
-    def in_source(self, dropped: Dropped) -> Verdict:
+    def in_source(self, dropped: Dropped) -> Claim:
         """Return this verdict on the rows that are left of a source with their numbers in the source."""
         found = self.refutation
         if found is not None:
             found = replace(found, rows=dropped.in_source(found.rows))
         return replace(self, refutation=found, dropped=dropped)
 
-    def among_kept(self) -> Verdict:
+    def among_kept(self) -> Claim:
         """Return this verdict with the numbers that rows have among those that are left, as in arrays and documents."""
         if len(self.dropped) == 0 or self.refutation is None:
             return self
         found = replace(self.refutation, rows=self.dropped.among_kept(self.refutation.rows))
         return replace(self, refutation=found, dropped=Dropped())
-
-    def __repr__(self) -> str:
-        parts = [self.kind, *(repr(part) for part in (self.separator, self.refutation) if part is not None)]
-        return f"Verdict({', '.join(parts)})"
-
-    def _repr_html_(self) -> str:
-        meaning = verdict_meaning(self.kind, self.fit_intercept, len(self.classes) > 2)
-        rows = [("classes", ", ".join(map(str, self.classes))), ("features", f"{self.n_features:,}")]
-        if self.separator is not None and self.separator.w.shape in ((1,), (2,), (3,), (4,)):
-            weights = ", ".join(f"{float(weight):.6g}" for weight in self.separator.w)
-            rows.append(("plane", f"w = ({weights}), b = {float(self.separator.b):.6g}"))
-        if self.refutation is not None:
-            shown = sorted({int(row) for row in self.refutation.rows})
-            more = f", … {len(shown):,} in all" if len(shown) > 12 else ""
-            rows.append(("rows that contradict each other", ", ".join(map(str, shown[:12])) + more))
-        proof = (
-            "Nothing is proved." if self.kind == "unknown" else "Proved in exact arithmetic; check(X, y) verifies it."
-        )
-        return notebook_html(f"{self.kind}: {meaning}", proof, rows)
-
-    def check(self, X: Any, y: Any = None, *, plain: bool = False) -> bool:
-        """Return whether the proof holds for these data, in exact arithmetic.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d), or Source
-        y : array-like of shape (n,)
-            None for a source, which has its own.
-        plain : bool, default=False
-            Check with the short integer checker only: slower, but with nothing compiled and no library to trust.
-
-        Returns
-        -------
-        holds : bool
-            False for "unknown", which proves nothing.
-
-        Examples
-        --------
-        >>> import linsep
-        >>> verdict = linsep.separate([[0.0], [1.0], [2.0]], [0, 0, 1])
-        >>> verdict.kind, verdict.check([[0.0], [1.0], [2.0]], [0, 0, 1])
-        ('separable', True)
-        >>> verdict.check([[0.0], [3.0], [2.0]], [0, 0, 1], plain=True)
-        False
-        """
-        from linsep.prove.checking import verify  # which knows both checks
-
-        return verify(self, X, y, plain=plain)
-
-    def pairs(self, X: Any, y: Any = None, *, time_limit: float | None = 10.0) -> Pairs:
-        """Return for every pair of classes whether a plane separates them, and the fewest errors of one that does not.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d), or Source
-            The data of the verdict.
-        y : array-like of shape (n,)
-            None for a source, which has its own.
-        time_limit : float, default=10.0
-            Seconds for all pairs together; bounds on the fewest errors that still differ then are returned as they
-            are. None for no limit.
-
-        Returns
-        -------
-        pairs : Pairs
-            A table: ``first``, ``second``, ``rows``, ``kind``, ``lower``, ``upper``; ``to_frame()``.
-
-        Examples
-        --------
-        >>> import linsep
-        >>> X, y = [[0], [1], [2], [3], [2], [4]], list("aabbcc")
-        >>> [(pair.first, pair.second, pair.kind, pair.upper) for pair in linsep.separate(X, y).pairs(X, y)]
-        [('a', 'b', 'separable', 0), ('a', 'c', 'separable', 0), ('b', 'c', 'overlap', 1)]
-        """
-        from linsep.prove.class_pairs import class_pairs  # which asks other questions
-
-        return class_pairs(self, X, y, time_limit)
 
 
 class CheckResult(NamedTuple):
@@ -295,7 +183,7 @@ OTHER_DATA = CheckResult(
 class Decision(NamedTuple):
     """A verdict on all rows of a source, and those rows that it speaks of."""
 
-    verdict: Verdict
+    verdict: Claim
     rows: int  # in all the data
     cells: dict[int, Floats]  # the rows of the refutation, by their numbers
     labels: dict[int, Any]

@@ -13,7 +13,7 @@ from linsep.clock import Clock
 from linsep.data.labels import check_same_length, class_labels
 from linsep.data.matrices import as_matrix
 from linsep.data.source import Source
-from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
+from linsep.prove.claims import SEPARABLE, UNKNOWN, Claim
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.given import is_exact, unrounded
 from linsep.prove.verdict.one_column import class_numbers
@@ -79,7 +79,7 @@ class Pairs:
         return pd.DataFrame(list(self.found), columns=list(Pair._fields))
 
 
-def class_pairs(verdict: Verdict, X: Any, y: Any, time_limit: float | None) -> Pairs:
+def class_pairs(verdict: Claim, X: Any, y: Any, time_limit: float | None) -> Pairs:
     """Return the verdict and the fewest errors of every pair of classes; all together take about ``time_limit``."""
     from linsep.prove.fewest.results import fewest_errors
     from linsep.prove.verdict.separability import decide_table, encoded

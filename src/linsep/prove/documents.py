@@ -20,8 +20,8 @@ from linsep.errors import DataError
 from linsep.prove.check import linsep_check
 from linsep.prove.check.check_fewest import HEAVIEST
 from linsep.prove.check.linsep_check import ENCODINGS, KIND, LARGEST, label_text, meaning_of, numbers, whole
-from linsep.prove.claims import Refutation, Separator, Verdict
-from linsep.prove.fewest.certificates import Combination, Proof
+from linsep.prove.claims import Claim, Refutation, Separator
+from linsep.prove.fewest.certificates import Combination, ErrorsClaim, Proof
 from linsep.prove.numbers.cells import exact_plane
 from linsep.prove.numbers.given import number_written
 
@@ -84,7 +84,7 @@ def claim_of(verdict: Any) -> dict[str, Any]:
         "n_features": verdict.n_features,
         "values": verdict.values,
     }
-    if isinstance(verdict, Verdict):
+    if isinstance(verdict, Claim):
         plane, refutation = verdict.separator, verdict.refutation
         claim["separator"] = None if plane is None else _plane_written(plane)
         claim["refutation"] = refutation and {
@@ -137,12 +137,12 @@ def opened(text: str) -> tuple[Any, dict[str, Any]]:
         raise ValueError(f"this is not a valid proof: {error}") from None
 
 
-def _verdict_from(content: dict[str, Any]) -> Verdict:
+def _verdict_from(content: dict[str, Any]) -> Claim:
     plane, parts, refutation = content["separator"], content["refutation"], None
     if parts is not None:
         rows, rivals = (np.array(parts[name], dtype=np.intp) for name in ("rows", "rivals"))
         refutation = Refutation(rows, tuple(numbers(parts["multipliers"])), rivals)
-    return Verdict(
+    return Claim(
         content["kind"],
         None if plane is None else _plane_from(content),
         refutation,
@@ -156,8 +156,6 @@ def _verdict_from(content: dict[str, Any]) -> Verdict:
 
 def fewest_from(content: dict[str, Any]) -> Any:
     """Return the result about the fewest errors that a document tells; depths are not in it, and NaN."""
-    from linsep.prove.fewest.results import Fewest
-
     refutations = []
     for each in content["refutations"]:
         multipliers = whole(numbers(each["multipliers"]))[0]
@@ -165,7 +163,7 @@ def fewest_from(content: dict[str, Any]) -> Any:
     wrong, weights, common = content["wrong"], content["sample_weight"], tuple((k, u) for k, u in content["common"])
     if weights is not None and not sum(weights) < HEAVIEST:
         raise ValueError("its weights add up to 2^53 or more")
-    return Fewest(
+    return ErrorsClaim(
         content["lower"],
         content["upper"],
         np.array(wrong, dtype=np.intp),

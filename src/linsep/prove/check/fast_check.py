@@ -16,12 +16,12 @@ import numpy as np
 from linsep.problem import Array, Dense, Sparse
 from linsep.prove.check.exact_signs import difference, exact_rows, signs
 from linsep.prove.check.fast_facts import inequalities, normals, rank, total
-from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Claim, Data, Refutation, Separator
 
 _SIGNS = np.array([-1, 1], dtype=np.int8)
 
 
-def holds(verdict: Verdict, data: Data, *, certain: bool = False) -> bool:
+def holds(verdict: Claim, data: Data, *, certain: bool = False) -> bool:
     """Return whether the parts that a verdict of its kind needs are there and right.
 
     What holds, holds. Unless ``certain``, a right proof of "overlap" may be refused with one chance in 2**60: ranks

@@ -22,7 +22,7 @@ from linsep.data.cache import renumbered, some_columns, some_rows
 from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.fast_check import holds
-from linsep.prove.claims import Data, Refutation, Separator, Verdict
+from linsep.prove.claims import Claim, Data, Refutation, Separator
 from linsep.prove.core.scaled_view import in_chunks, sums
 
 SAMPLE = 1024  # rows that show whether a look at all of them is worth while
@@ -41,7 +41,7 @@ class Certificate(NamedTuple):
 
     def holds(self, data: Data) -> bool:
         """Return whether the exact check agrees."""
-        return holds(Verdict(*self, (), data.n_features, data.offset), data)
+        return holds(Claim(*self, (), data.n_features, data.offset), data)
 
 
 class Reduction(NamedTuple):

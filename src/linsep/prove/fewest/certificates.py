@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from flint import fmpz_mat
 
 from linsep.clock import Clock  # without a limit: refutations have few rows
-from linsep.problem import Array, Floats
+from linsep.data.row_numbers import Dropped
+from linsep.problem import Array, Floats, Values
+from linsep.prove.claims import Separator
 from linsep.prove.core.constraints import cancels, integer_rows
 from linsep.prove.core.scaled_view import raw_differences
 from linsep.prove.fewest.items import Items
 from linsep.prove.numbers import algebra, exact_solve
 
 if TYPE_CHECKING:
-    from linsep.prove.fewest.search import Node, Search
+    from linsep.prove.fewest.node_bounds import Node
+    from linsep.prove.fewest.search import Search
 
 BITS = 20  # weights of a packing are multiples of 2**-BITS
 _SHORT = 10  # rows up to which integers of full length are as fast as digits found by floats
@@ -56,6 +59,33 @@ class Proof:
     def __repr__(self) -> str:
         leaves = sum("row" not in node for node in self.tree)
         return f"Proof({len(self.refutations)} refutations, {leaves} {'case' if leaves == 1 else 'cases'})"
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorsClaim:
+    """What is claimed of the fewest errors, and the evidence: the fields of a result."""
+
+    lower: int
+    upper: int
+    rows: Array
+    depths: Array
+    plane: Separator
+    certificate: Proof
+    classes: tuple[Any, ...]
+    n_features: int
+    fit_intercept: bool
+    weights: Array | None = None
+    note: str = ""
+    values: Values = "binary"
+    dropped: Dropped = field(default_factory=Dropped, repr=False)
+
+    kind: ClassVar[str] = "fewest-errors"
+
+    def among_kept(self) -> ErrorsClaim:
+        """Return this result with the numbers that rows have among those that are left, as in arrays and documents."""
+        if len(self.dropped) == 0:
+            return self
+        return replace(self, rows=self.dropped.among_kept(self.rows), dropped=Dropped())
 
 
 NOTHING = Proof((), (), [{"packing": []}])  # proves that there are no fewer errors than 0

@@ -12,17 +12,24 @@ simplex of HiGHS goes on from where it was (Huangfu & Hall 2018).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from time import perf_counter as now
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linsep import compiling
+from linsep.clock import OPERATION, Clock
 from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Floats
 from linsep.prove.fewest import line_search, simplex
-from linsep.prove.fewest.search import EPS, Budget, Node, Search
 
+if TYPE_CHECKING:
+    from linsep.prove.fewest.search import Search
+
+EPS = 1e-4  # how far a packing must be above the bound it proves: dyadic weights lose less
 _LOOSE = 0.3  # refutations covered by so much more than 1 are not passed on
 _DROP = 0.3  # the share of such refutations at which they are taken out of the program
 _SMOOTH = 0.7  # the share of earlier prices in those that new refutations are found at
@@ -44,6 +51,52 @@ _OPTIONS: dict[str, Any] = {
     "solver": "simplex",
     "random_seed": 0,
 }
+
+
+class Budget(Clock):
+    """A clock that also counts nodes, and keeps back the time that the proof of what is known will take."""
+
+    def __init__(
+        self,
+        seconds: float | None = None,
+        max_nodes: float | None = None,
+        show: Callable[..., None] | None = None,
+    ) -> None:
+        super().__init__(seconds, show)
+        self.max_nodes = math.inf if max_nodes is None else max_nodes
+        self.reserve = 0.0  # seconds
+        self._compiled = compiling.seconds()
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline; compiling, once in a lifetime, does not count."""
+        return super().left + compiling.seconds() - self._compiled
+
+    @property
+    def spare(self) -> float:
+        """Seconds that the search may still take."""
+        return self.left - self.reserve
+
+    def allows(self, operations: float) -> bool:
+        """Return whether there is time for this number of operations, and for the proof after them."""
+        return self.deadline == math.inf or self.spare >= OPERATION * operations
+
+
+@dataclass(eq=False)
+class Node:
+    """A part of all cases: items held right (1) and wrong (-1), and what is proved of it."""
+
+    state: Array  # (m,) int8
+    w: Floats  # a plane that does well here
+    y: Floats  # (m,) the fractional cover, of the parent at first
+    cuts: Array  # refutations worth beginning with
+    spent: int = 0  # cost of the items held wrong
+    bound: float = 0.0  # spent and the packing
+    packing: list[tuple[int, float]] = field(default_factory=list)  # refutations and their weights
+    dead: int | None = None  # a refutation that leaves no case
+    split: int = -1  # the item whose cases are the children
+    children: tuple[Node, ...] = ()  # held right, held wrong
+    depth: int = 0
 
 
 class Cover:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,9 +22,10 @@ from linsep.prove.check import check_fewest
 from linsep.prove.checking import check_claim
 from linsep.prove.claims import Data, Separator
 from linsep.prove.documents import claim_of
-from linsep.prove.fewest.certificates import NOTHING, Proof, Unproved, write_proof
+from linsep.prove.fewest.certificates import NOTHING, ErrorsClaim, Proof, Unproved, write_proof
 from linsep.prove.fewest.items import make_items
-from linsep.prove.fewest.search import CLOSING, Budget, Search, one_class_plane, wrong_rows
+from linsep.prove.fewest.node_bounds import Budget
+from linsep.prove.fewest.search import CLOSING, Search, one_class_plane, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.cells import Cells, LongDecimals, cells, nearest_doubles
 from linsep.prove.numbers.given import BINARY, DECIMAL
@@ -32,7 +33,7 @@ from linsep.prove.numbers.tables import rows_and_classes, table_from, table_of
 
 
 @dataclass(frozen=True, eq=False)
-class Fewest:
+class Fewest(ErrorsClaim):
     """The fewest errors of any plane: proved lower and upper bounds, and the best plane found.
 
     Attributes
@@ -69,21 +70,10 @@ class Fewest:
     Fewest(1 error, proved; rows [4])
     """
 
-    lower: int
-    upper: int
-    rows: Array
-    depths: Array
-    plane: Separator
-    certificate: Proof
-    classes: tuple[Any, ...]
-    n_features: int
-    fit_intercept: bool
-    weights: Array | None = None
-    note: str = ""
-    values: Values = "binary"
-    dropped: Dropped = field(default_factory=Dropped, repr=False)
-
-    kind: ClassVar[str] = "fewest-errors"
+    @classmethod
+    def of(cls, claim: ErrorsClaim) -> Self:
+        """Return a claim as a result."""
+        return cls(**{each.name: getattr(claim, each.name) for each in fields(claim)})
 
     @property
     def w(self) -> Array:
@@ -99,12 +89,6 @@ class Fewest:
     def proved(self) -> bool:
         """Whether the bounds meet, so that no plane is better."""
         return self.lower == self.upper
-
-    def among_kept(self) -> Fewest:
-        """Return this result with the numbers that rows have among those that are left, as in arrays and documents."""
-        if len(self.dropped) == 0:
-            return self
-        return replace(self, rows=self.dropped.among_kept(self.rows), dropped=Dropped())
 
     def __repr__(self) -> str:
         rows = np.array2string(self.rows, threshold=12, max_line_width=200)
@@ -436,7 +420,7 @@ def _depths(data: Data, rows: Array, plane: Separator) -> Array:
     return depths
 
 
-def _certain(fewest: Fewest, data: Data, weights: Array, clock: Budget) -> list[int]:
+def _certain(fewest: ErrorsClaim, data: Data, weights: Array, clock: Budget) -> list[int]:
     """Return rows without which no plane has as few errors."""
     if len(fewest.rows) == 0:
         return []

@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from linsep import compiling
 from linsep.clock import OPERATION, Clock, OutOfTime, UntilStopped
 from linsep.problem import Array, Floats, take
 from linsep.prove.check.exact_signs import sides, signs
-from linsep.prove.claims import Data, Separator, Verdict
+from linsep.prove.claims import Claim, Data, Separator
 from linsep.prove.fewest import line_search
 from linsep.prove.fewest.certificates import Pool
 from linsep.prove.fewest.items import Items
+from linsep.prove.fewest.node_bounds import EPS, Bounding, Budget, Node
 from linsep.prove.verdict.decide import decide
 
-EPS = 1e-4  # how far a packing must be above the bound it proves: dyadic weights lose less
 _STEPS = 1500  # line searches to begin with, where they cost little
 _WORK = 3e7  # cells that line searches may look at in one go
 _ROUND_WORK, _WANDER_STEPS = 5e6, 400  # cells, and line searches, in each round of the packing program: more time for
@@ -36,52 +33,6 @@ _IDLE = 50  # rounds without gain after which the search begins elsewhere
 CLOSING, FORCED = 50, 100_000  # operations for each cell, and for equal rows that contradict each other, to write and
 # check what is known, about
 _DEPTH = 400  # splits on the way to a node, at most
-
-
-class Budget(Clock):
-    """A clock that also counts nodes, and keeps back the time that the proof of what is known will take."""
-
-    def __init__(
-        self,
-        seconds: float | None = None,
-        max_nodes: float | None = None,
-        show: Callable[..., None] | None = None,
-    ) -> None:
-        super().__init__(seconds, show)
-        self.max_nodes = math.inf if max_nodes is None else max_nodes
-        self.reserve = 0.0  # seconds
-        self._compiled = compiling.seconds()
-
-    @property
-    def left(self) -> float:
-        """Seconds until the deadline; compiling, once in a lifetime, does not count."""
-        return super().left + compiling.seconds() - self._compiled
-
-    @property
-    def spare(self) -> float:
-        """Seconds that the search may still take."""
-        return self.left - self.reserve
-
-    def allows(self, operations: float) -> bool:
-        """Return whether there is time for this number of operations, and for the proof after them."""
-        return self.deadline == math.inf or self.spare >= OPERATION * operations
-
-
-@dataclass(eq=False)
-class Node:
-    """A part of all cases: items held right (1) and wrong (-1), and what is proved of it."""
-
-    state: Array  # (m,) int8
-    w: Floats  # a plane that does well here
-    y: Floats  # (m,) the fractional cover, of the parent at first
-    cuts: Array  # refutations worth beginning with
-    spent: int = 0  # cost of the items held wrong
-    bound: float = 0.0  # spent and the packing
-    packing: list[tuple[int, float]] = field(default_factory=list)  # refutations and their weights
-    dead: int | None = None  # a refutation that leaves no case
-    split: int = -1  # the item whose cases are the children
-    children: tuple[Node, ...] = ()  # held right, held wrong
-    depth: int = 0
 
 
 class Search:
@@ -135,8 +86,6 @@ class Search:
 
     def _step(self) -> None:
         """Bound the most promising node and split it if it stays open."""
-        from linsep.prove.fewest.node_bounds import Bounding
-
         node = self.open[0][2]
         self.nodes += 1
         if Bounding(self, node).run():
@@ -283,7 +232,7 @@ class Search:
         """Return the cost of the wrong items, as floats see them."""
         return int(self.items.cost[~self.right(w)].sum())
 
-    def decide(self, which: Array) -> Verdict | None:
+    def decide(self, which: Array) -> Claim | None:
         """Return the exact verdict on some items alone; None if one class is left, which planes with offset have right.
 
         Raises OutOfTime or Cancelled.

@@ -30,7 +30,7 @@ from linsep.data.tables import TableSource
 from linsep.errors import DataError
 from linsep.problem import Array, Values
 from linsep.prove.check.linsep_check import table
-from linsep.prove.claims import Verdict
+from linsep.prove.claims import Claim
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.numbers.given import BINARY, DECIMAL
@@ -289,7 +289,7 @@ def layout_of(reading: dict[str, Any]) -> Layout:
     return Layout(tuple(kinds.items()), bits, reading["header"], reading["target"], levels)
 
 
-def fingerprint_of(source: Source, verdict: Verdict) -> dict[str, Any]:
+def fingerprint_of(source: Source, verdict: Claim) -> dict[str, Any]:
     """Return the fingerprint of all rows, for the file of a proof; they are read here, one block at a time."""
     classes = np.array(verdict.classes, dtype=object)
     hashed = Fingerprint(verdict.n_features, verdict.classes)

@@ -18,7 +18,7 @@ from linsep.data.cache import some_rows
 from linsep.learn.evaluation import squared_norms
 from linsep.problem import Array, Floats, Sparse, take
 from linsep.prove.check.integers import over_common
-from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
+from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Claim, Data, Refutation, Separator
 from linsep.prove.core import presolve
 from linsep.prove.core.constraints import Constraints, as_plane, independent_columns
 from linsep.prove.core.exact_steps import Outcome
@@ -30,7 +30,7 @@ from linsep.prove.core.wide_rows import weak_plane
 from linsep.prove.numbers import algebra
 
 
-def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE) -> Verdict:
+def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE) -> Claim:
     """Return the verdict, confirmed by the exact check; "unknown" if the time is up first.
 
     ``wide`` is the number of sparse columns from which on working sets are not written out. Raises FloatingPointError
@@ -50,13 +50,13 @@ def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE)
         holds = (found.separator is not None and found.separator is search.checked) or found.holds(data)
     except OutOfTime:
         search.last.refuse_not_finite()
-        return Verdict("unknown", None, None, classes, data.n_features, data.offset, search.bracket())
+        return Claim("unknown", None, None, classes, data.n_features, data.offset, search.bracket())
     except ValueError:  # what is exact cannot be made of a value that is not finite
         search.first.refuse_not_finite()
         raise
     if not holds:
         raise ArithmeticError(f"a proof of {found.kind!r} does not hold: please report these data")
-    return Verdict(*found, classes, data.n_features, data.offset, (-math.inf, math.inf))
+    return Claim(*found, classes, data.n_features, data.offset, (-math.inf, math.inf))
 
 
 class VerdictSearch:

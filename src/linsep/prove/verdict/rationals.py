@@ -24,7 +24,7 @@ from linsep.prove.check.exact_signs import Row, sides
 from linsep.prove.check.fast_check import plane_fits, refutation_fits
 from linsep.prove.check.fast_facts import inequalities, normals, rank, total
 from linsep.prove.check.integers import over_common
-from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, SEPARABLE, UNKNOWN, Refutation, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, SEPARABLE, UNKNOWN, Claim, Refutation
 from linsep.prove.core.constraints import LongConstraints
 from linsep.prove.core.facial_reduction import solve
 from linsep.prove.numbers import algebra
@@ -34,10 +34,10 @@ from linsep.prove.verdict.decide import certificate
 
 _WRITTEN_OUT = 1 << 22  # cells of sparse rows that are
 
-Decide = Callable[[Rows], Verdict]
+Decide = Callable[[Rows], Claim]
 
 
-def decide(X: Any, values: Values, codes: Array, search: Decide, clock: Clock) -> Verdict:
+def decide(X: Any, values: Values, codes: Array, search: Decide, clock: Clock) -> Claim:
     """Return the verdict on numbers that no 64 bits hold, by way of the nearest doubles."""
     rows = ExactRows(X, values)
     if not all_finite(rows.near.data):
@@ -48,7 +48,7 @@ def decide(X: Any, values: Values, codes: Array, search: Decide, clock: Clock) -
     return carried_over(verdict, rows, codes) or _exactly(verdict, rows, codes, clock)
 
 
-def carried_over(verdict: Verdict, rows: ExactRows, codes: Array) -> Verdict | None:
+def carried_over(verdict: Claim, rows: ExactRows, codes: Array) -> Claim | None:
     """Return a verdict on the nearest doubles as one on the numbers themselves, None if that fails."""
     if verdict.refutation is not None:
         found = verdict.refutation
@@ -76,7 +76,7 @@ def _inequalities(
     return some, matrix, [common for _, common in whole]
 
 
-def holds_rationally(verdict: Verdict, rows: ExactRows, codes: Array) -> bool:
+def holds_rationally(verdict: Claim, rows: ExactRows, codes: Array) -> bool:
     """Return whether the parts that a verdict of its kind needs are there and right."""
     plane, refutation = verdict.separator, verdict.refutation
     if (plane is None) != (verdict.kind in (OVERLAP, NOT_SEPARABLE)) or (refutation is None) != (
@@ -88,7 +88,7 @@ def holds_rationally(verdict: Verdict, rows: ExactRows, codes: Array) -> bool:
     return refutation is None or _contradicts(verdict, refutation, rows, codes)
 
 
-def _separates(verdict: Verdict, rows: ExactRows, codes: Array) -> bool:
+def _separates(verdict: Claim, rows: ExactRows, codes: Array) -> bool:
     """Return whether every row is on its side, strictly if that is claimed, or not all on the plane."""
     assert verdict.separator is not None
     W, b = verdict.separator.per_class()
@@ -100,7 +100,7 @@ def _separates(verdict: Verdict, rows: ExactRows, codes: Array) -> bool:
     return bool((side[rivals] >= (verdict.kind == SEPARABLE)).all() and side.any())
 
 
-def _contradicts(verdict: Verdict, refutation: Refutation, rows: ExactRows, codes: Array) -> bool:
+def _contradicts(verdict: Claim, refutation: Refutation, rows: ExactRows, codes: Array) -> bool:
     """Return whether multipliers are positive, the sum vanishes and, for an overlap, the inequalities span all."""
     classes, offset = len(verdict.classes), verdict.fit_intercept
     if not refutation_fits(refutation, codes, classes):
@@ -120,7 +120,7 @@ def _contradicts(verdict: Verdict, refutation: Refutation, rows: ExactRows, code
     return bool(rank(matrix, q) == q)
 
 
-def _exactly(verdict: Verdict, rows: ExactRows, codes: Array, clock: Clock) -> Verdict:
+def _exactly(verdict: Claim, rows: ExactRows, codes: Array, clock: Clock) -> Claim:
     """Return the verdict where that on the nearest doubles is another: doubles search, but the exact rows decide."""
     X, (n, d) = rows.X, rows.X.shape
     exact = rows if not is_sparse(X) else ExactRows(X.toarray(), rows.values) if n * d <= _WRITTEN_OUT else None

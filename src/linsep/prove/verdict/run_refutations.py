@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from linsep.data.row_numbers import Dropped
-from linsep.prove.claims import NOT_SEPARABLE, Refutation, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, Refutation
+from linsep.prove.verdicts import Verdict
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Decides whether a plane separates the classes: ``linsep.separate``; ``fast_check`` checks every proof."""
+"""Decides whether a plane separates the classes of a table; ``fast_check`` checks every proof."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from flint import fmpz_mat
 from linsep.clock import Clock, OutOfTime
 from linsep.data.arrays import is_sparse, refuse_not_finite, to_rows, to_scipy
 from linsep.data.cache import IN_MEMORY
-from linsep.data.labels import refuse_measurements
-from linsep.data.matrices import named_matrix
 from linsep.data.parallel import quiet_algebra
-from linsep.data.source import Source
-from linsep.errors import DataError, ParameterError
+from linsep.errors import DataError
 from linsep.problem import Array, Dense, Rows, Values
 from linsep.prove.check.fast_check import integer_matrix, separates
 from linsep.prove.check.integers import over_common
-from linsep.prove.claims import UNKNOWN, Data, Separator, Verdict
+from linsep.prove.claims import UNKNOWN, Claim, Data, Separator
 from linsep.prove.numbers.cells import ExactRows, LongDecimals, cells
 from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, is_exact
 from linsep.prove.numbers.tables import rows_and_classes, table_of
@@ -32,81 +29,6 @@ from linsep.prove.verdict.parts import Part, Parts
 from linsep.prove.verdict.working_set import first_rows, settle
 
 PART_CELLS = 1 << 21  # stored values that are looked at together
-
-
-def separate(
-    X: Any,
-    y: Any = None,
-    *,
-    fit_intercept: bool = True,
-    time_limit: float | None = None,
-    values: Values | None = None,
-) -> Verdict:
-    """Decide whether some plane separates the classes, and prove it.
-
-    The verdict is exact: it is about the numbers as given, without any tolerance, and linsep checks its proof in exact
-    arithmetic before returning it. Integers of any length, fractions and decimals are not rounded; numbers beyond the
-    range of a double are refused.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n, d), or Source
-        Any real numbers; not copied. Rows of a source, which `read` returns, are parsed once; if they are many, they
-        are kept in temporary files.
-    y : array-like of shape (n,)
-        Labels of any hashable type, at least two different ones; None for a source, which has its own. More than two
-        classes are separable when one weight vector and offset per class give the true class of every row the strictly
-        highest score.
-    fit_intercept : bool, default=True
-        Whether planes may have an offset, or go through the origin.
-    time_limit : float, default=None
-        Seconds after which to give up with the verdict "unknown", those for reading a source included. Its ``bracket``
-        then bounds the largest margin; if not even all rows were read, it has no classes. The search checks the time
-        between steps, and starts no step that seems too long; compiling functions on first use is not limited.
-    values : {"binary", "decimal"}, default=None
-        Whether a float is the number it stores, or the shortest decimal that reads back as it: 0.1 + 0.2 is 0.3 in
-        decimals only. By default numbers in a text file are decimals, and all others binary.
-
-    Returns
-    -------
-    verdict : Verdict
-        ``kind`` is "separable", "quasi" or "overlap", and without a time limit never "unknown". Rows of a source have
-        the numbers that they have there, also where ``missing="drop"`` has left out others.
-
-    Examples
-    --------
-    >>> import linsep
-    >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]  # exclusive or
-    >>> verdict = linsep.separate(X, y)
-    >>> verdict
-    Verdict(overlap, Refutation(4 rows: [0 1 2 3]))
-    >>> verdict.refutation.multipliers
-    (Fraction(1, 1), Fraction(1, 1), Fraction(1, 1), Fraction(1, 1))
-    >>> verdict.check(X, y)
-    True
-    """
-    if time_limit is not None and not time_limit >= 0:
-        raise ParameterError("time_limit", time_limit, "a number of seconds not below 0")
-    if values not in (None, BINARY, DECIMAL):
-        raise ParameterError("values", values, "'binary' or 'decimal'")
-    offset, clock = bool(fit_intercept), Clock(time_limit)
-    if not isinstance(X, Source):
-        X, names = named_matrix(X)
-        refuse_measurements(y)
-        table = encoded(X, y)
-        return with_columns(decide_table(table, values or BINARY, offset, clock), table, names, clock)
-    if y is not None:
-        raise ValueError("a source has its own labels: do not pass y")
-    from linsep.prove.numbers.text import default_values, exact_table  # which load pyarrow
-
-    values = values or default_values(X)
-    try:
-        rows, labels = exact_table(X, values, clock, lazily=True)
-    except OutOfTime:
-        return undecided((), X.n_features, offset, values)
-    table = encoded(rows, labels)
-    verdict = decide_table(table, values, offset, clock, mapped=True).in_source(X.dropped)
-    return with_columns(verdict, table, X.names, clock)
 
 
 class EncodedTable(NamedTuple):
@@ -123,17 +45,17 @@ def encoded(X: Any, y: Any) -> EncodedTable:
     return EncodedTable(X, tuple(classes.tolist()), codes)
 
 
-def with_columns(verdict: Verdict, table: EncodedTable, names: list[Any] | None, clock: Clock) -> Verdict:
+def with_columns(verdict: Claim, table: EncodedTable, names: list[Any] | None, clock: Clock) -> Claim:
     """Return a verdict with the columns of which one alone tells the classes apart, but for few rows."""
     return replace(verdict, columns=telling_columns(table.X, table.codes, table.classes, names, clock))
 
 
-def undecided(classes: tuple[Any, ...], n_features: int, offset: bool, values: Values) -> Verdict:
+def undecided(classes: tuple[Any, ...], n_features: int, offset: bool, values: Values) -> Claim:
     """Return the verdict where the time was up before any search."""
-    return Verdict(UNKNOWN, None, None, classes, n_features, offset, (-math.inf, math.inf), values)
+    return Claim(UNKNOWN, None, None, classes, n_features, offset, (-math.inf, math.inf), values)
 
 
-def decide_table(table: EncodedTable, values: Values, offset: bool, clock: Clock, *, mapped: bool = False) -> Verdict:
+def decide_table(table: EncodedTable, values: Values, offset: bool, clock: Clock, *, mapped: bool = False) -> Claim:
     """Return the verdict on rows; of many that are ``mapped``, most are only looked at in passing."""
     X, classes, codes = table
     if isinstance(X, LongDecimals):
@@ -149,7 +71,7 @@ def decide_table(table: EncodedTable, values: Values, offset: bool, clock: Clock
     return asked.decide(X, codes)
 
 
-def _near(table: EncodedTable, values: Values, offset: bool, clock: Clock) -> Verdict | None:
+def _near(table: EncodedTable, values: Values, offset: bool, clock: Clock) -> Claim | None:
     """Return the verdict on the nearest doubles if it is one on the decimals, None if only all digits tell."""
     near = table._replace(X=rows_and_classes(table.X.near, table.codes)[0])
     verdict = decide_table(near, BINARY, offset, clock, mapped=True)
@@ -170,11 +92,11 @@ class _Asked(NamedTuple):
         """Say whether the numbers are others than the doubles that they are stored in."""
         return self.values == DECIMAL and X.dtype.kind == "f"
 
-    def decide(self, X: Any, codes: Array) -> Verdict:
+    def decide(self, X: Any, codes: Array) -> Claim:
         """Return the verdict on rows that are held all at once."""
         names, values, offset, clock = self
 
-        def search(rows: Rows) -> Verdict:
+        def search(rows: Rows) -> Claim:
             data = Data(rows, codes, X.shape[1], len(names), offset)
             try:
                 with quiet_algebra():
@@ -195,7 +117,7 @@ class _Asked(NamedTuple):
         return replace(verdict, separator=plane, values=values, bracket=(-math.inf, math.inf))
 
 
-def _in_parts(X: Any, codes: Array, asked: _Asked) -> Verdict:
+def _in_parts(X: Any, codes: Array, asked: _Asked) -> Claim:
     """Return the verdict on many rows from a working set of them."""
     decimal, (n, d) = asked.decimal(X), X.shape
     if not all_finite(X.data if is_sparse(X) else X):
@@ -209,7 +131,7 @@ def _in_parts(X: Any, codes: Array, asked: _Asked) -> Verdict:
             exact = ExactRows(some, asked.values) if decimal else None
             yield function(Part(start, to_rows(some) if exact is None else exact.near, y, d, exact=exact), told)
 
-    def search(_: Array, data: Data) -> Verdict:
+    def search(_: Array, data: Data) -> Claim:
         return asked.decide(_matrix(data), data.y)
 
     def integers(data: Data, which: list[int], columns: list[int]) -> Any:
@@ -229,7 +151,7 @@ def _in_parts(X: Any, codes: Array, asked: _Asked) -> Verdict:
     except DataError:  # some rows may depend on digits beyond double precision where all do not
         return asked.decide(X, codes)
     assert found is not None
-    verdict: Verdict = found.found
+    verdict: Claim = found.found
     if verdict.kind == UNKNOWN:
         return replace(verdict, bracket=(-math.inf, verdict.bracket[1]))
     return verdict if verdict.refutation is None else replace(verdict, refutation=found.refutation())

@@ -15,7 +15,7 @@ import numpy as np
 
 from linsep.problem import Array, Floats
 from linsep.prove.check.integers import over_common
-from linsep.prove.claims import SEPARABLE, Separator, Verdict
+from linsep.prove.claims import SEPARABLE, Claim, Separator
 from linsep.prove.numbers.given import exact_array
 
 _DIGITS = (1, 2, 3, 4, 6, 8, 12)
@@ -24,7 +24,7 @@ _SHORT = 10**15  # whole numbers up to here are rounded the short way
 Heights = Callable[[Floats], Floats]  # weights -> w·x of every row, as far as floats tell
 
 
-def shorter(verdict: Verdict, codes: Array, heights: Heights, holds: Callable[[Verdict], bool]) -> Verdict:
+def shorter(verdict: Claim, codes: Array, heights: Heights, holds: Callable[[Claim], bool]) -> Claim:
     """Return a verdict with as short a plane as still holds; a weak plane is only written in whole numbers."""
     if verdict.separator is None:
         return verdict

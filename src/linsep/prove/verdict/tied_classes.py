@@ -9,7 +9,7 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.prove.check.exact_signs import sides, signs
-from linsep.prove.claims import QUASI, UNKNOWN, Verdict
+from linsep.prove.claims import QUASI, UNKNOWN, Claim
 from linsep.prove.numbers.cells import cells, whole_table
 from linsep.prove.numbers.tables import table_of
 from linsep.prove.verdict.separability import decide_table, encoded
@@ -49,7 +49,7 @@ def _some(names: list[Any], most: int) -> str:
     return ", ".join(map(str, names[:most])) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
-def tied_classes(verdict: Verdict, X: Any, y: Any, clock: Clock) -> Ties | None:
+def tied_classes(verdict: Claim, X: Any, y: Any, clock: Clock) -> Ties | None:
     """Return what ties under the weights of a quasi verdict, None for other verdicts, and for two classes.
 
     A pair of classes that never ties is separated strictly by the difference of its weights; the others are decided on
