@@ -9,11 +9,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linsep import Verdict
 from linsep.data.arrays import to_rows
 from linsep.problem import Dense
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.check.fast_check import separates
-from linsep.prove.claims import Claim, Data, Refutation, Separator
+from linsep.prove.claims import Data, Refutation, Separator
 from oracles import proves
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
@@ -21,7 +22,7 @@ XOR_LABELS = [0, 0, 1, 1]
 
 
 def verdict(kind, separator=None, refutation=None, classes=(0, 1), d=2, offset=True):
-    return Claim(kind, separator, refutation, classes, d, offset)
+    return Verdict(kind, separator, refutation, classes, d, offset)
 
 
 def refutation(rows, multipliers, rivals):
@@ -183,12 +184,12 @@ def test_data_must_be_those_of_the_proof():
 def test_many_classes():
     X, y = np.array([[0.0], [1.0], [2.0]]), ["a", "b", "c"]
     W, b = np.array([[0.0], [2.0], [4.0]]), np.array([0.0, -1.0, -4.0])
-    right = Claim("separable", Separator(W, b), None, ("a", "b", "c"), 1, True)
+    right = Verdict("separable", Separator(W, b), None, ("a", "b", "c"), 1, True)
     assert right.check(X, y)
     assert proves(right, X, y)
     assert not replace(right, separator=Separator(W, b[::-1])).check(X, y)
     # x is of all three classes at once: a against b, b against c, c against a
-    turn = Claim("overlap", None, refutation([0, 1, 2], [1, 1, 1], [1, 2, 0]), ("a", "b", "c"), 1, False)
+    turn = Verdict("overlap", None, refutation([0, 1, 2], [1, 1, 1], [1, 2, 0]), ("a", "b", "c"), 1, False)
     assert turn.check(np.ones((3, 1)), y)
     assert proves(turn, np.ones((3, 1)), y)
     pair = replace(turn, refutation=refutation([0, 1], [1, 1], [1, 0]))  # leaves open on which side of them c is

@@ -283,7 +283,7 @@ def test_documents_are_read_back():
         linsep.fewest_errors(X, y, max_nodes=3),
         linsep.fewest_errors(X[:9], np.arange(9) % 3, sample_weight=np.arange(9)),
     ):
-        again = fewest_from(json.loads(json.dumps(claim_of(found))))
+        again = linsep.Fewest.of(fewest_from(json.loads(json.dumps(claim_of(found)))))
         assert json.dumps(claim_of(again)) == json.dumps(claim_of(found))
         data = (X, y) if len(found.classes) == 2 else (X[:9], np.arange(9) % 3)
         assert checks(again, *data)

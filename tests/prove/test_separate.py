@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info
 
 import linsep
 from data import data_of
-from linsep import Perceptron, from_json, separate, separator, to_json, verify
+from linsep import Perceptron, Verdict, from_json, separate, separator, to_json, verify
 from linsep.clock import Clock, OutOfTime
 from linsep.data.parallel import in_parallel
 from linsep.prove.check.exact_signs import difference
@@ -390,7 +390,7 @@ def limited(X, y, wide=2000, *, fit_intercept=True, clock=None):
     """Decide with another clock, or by conjugate gradients from another width on."""
     classes = tuple(sorted(set(np.asarray(y).tolist())))
     X = X if sp.issparse(X) else np.asarray(X)
-    return decide_data(data_of(X, y, classes, fit_intercept), classes, clock or Clock(), wide)
+    return Verdict.of(decide_data(data_of(X, y, classes, fit_intercept), classes, clock or Clock(), wide))
 
 
 @pytest.fixture

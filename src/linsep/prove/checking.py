@@ -21,6 +21,7 @@ from linsep.prove.check.fast_check import holds
 from linsep.prove.check.linsep_check import KINDS, LARGEST, Fails, Malformed, form
 from linsep.prove.claims import OTHER_DATA, OVERLAP, SEPARABLE, CheckResult, Claim, Data
 from linsep.prove.documents import claim_of, opened, written
+from linsep.prove.fewest.certificates import ErrorsClaim
 from linsep.prove.numbers.cells import Cells, ExactRows, LongDecimals, cells
 from linsep.prove.numbers.given import BINARY, DECIMAL
 from linsep.prove.numbers.tables import LabeledTable, design_of, table_from, table_of
@@ -61,7 +62,7 @@ def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
     >>> linsep.verify(linsep.separate(X, y), X, y, plain=True)
     True
     """
-    if isinstance(proof, Claim):
+    if isinstance(proof, Claim | ErrorsClaim):
         X, y = table_from(X, y, proof.values)
         return check_claim(proof, X, y, plain=plain).holds
     if hasattr(proof, "check"):
