@@ -12,7 +12,7 @@ import linsep
 from linsep import Perceptron, audit, explore, fewest_errors, report, separate, teacher
 from linsep.clock import Clock
 from linsep.pages.reporting.words import SEVERAL, VERDICTS
-from linsep.prove.verdict.tied_classes import tied_classes
+from linsep.prove.class_pairs import tied_classes
 from oracles import inequalities, kind
 
 ROOT = Path(__file__).parents[2]

@@ -75,8 +75,8 @@ def separate(
 
     The exit code is 0 if the classes are separable, and 1 if they are not or if the search ran out of time.
     """
+    from linsep.prove.class_pairs import tied_classes
     from linsep.prove.verdict.separability import encoded, with_columns
-    from linsep.prove.verdict.tied_classes import tied_classes
 
     clock, proof = Clock(deciding.time_limit), document.proof
     check_place(proof, *data)

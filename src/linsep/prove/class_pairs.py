@@ -1,9 +1,10 @@
-"""Which pairs of classes a plane separates, and how far the others are from it: a table."""
+"""Pairs of classes: which a plane separates, how far the others are from it, and which tie under quasi weights."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -13,10 +14,14 @@ from linsep.clock import Clock
 from linsep.data.labels import check_same_length, class_labels
 from linsep.data.matrices import as_matrix
 from linsep.data.source import Source
-from linsep.prove.claims import SEPARABLE, UNKNOWN, Claim
+from linsep.prove.check.exact_signs import sides, signs
+from linsep.prove.claims import QUASI, SEPARABLE, UNKNOWN, Claim
 from linsep.prove.notebook_tables import notebook_html
+from linsep.prove.numbers.cells import cells, whole_table
 from linsep.prove.numbers.given import is_exact, unrounded
+from linsep.prove.numbers.tables import table_of
 from linsep.prove.verdict.one_column import class_numbers
+from linsep.prove.verdict.separability import decide_table, encoded
 
 HEAD = ("classes", "rows", "verdict", "fewest errors")
 
@@ -82,7 +87,6 @@ class Pairs:
 def class_pairs(verdict: Claim, X: Any, y: Any, time_limit: float | None) -> Pairs:
     """Return the verdict and the fewest errors of every pair of classes; all together take about ``time_limit``."""
     from linsep.prove.fewest.results import fewest_errors
-    from linsep.prove.verdict.separability import decide_table, encoded
 
     if isinstance(X, Source):
         from linsep.prove.numbers.text import exact_table
@@ -108,3 +112,69 @@ def class_pairs(verdict: Claim, X: Any, y: Any, time_limit: float | None) -> Pai
             bounds = max(fewest.lower, int(kind != UNKNOWN)), fewest.upper
         found.append(Pair(verdict.classes[a], verdict.classes[b], len(which), kind, *bounds))
     return Pairs(tuple(found))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What a quasi verdict on more than two classes means
+
+
+class Ties(NamedTuple):
+    """What the weights of a quasi verdict on several classes leave undecided."""
+
+    rows: int  # whose true class scores no higher than another
+    strict: list[Any]  # classes that tie with no other, on no row
+    pairs: list[tuple[Any, Any, str]]  # classes that tie, and the verdict on the rows of these two alone
+
+    def told(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        pairs = [{"classes": [first, second], "verdict": kind} for first, second, kind in self.pairs]
+        return {"rows": self.rows, "strict": self.strict, "pairs": pairs}
+
+    def words(self, most: int = 8) -> dict[str, str]:
+        """Return it in words, line by line."""
+        lines = {"ties": f"{self.rows:,} row{'s' * (self.rows != 1)}: another class scores as high as the true one"}
+        if self.strict:
+            lines["strict"] = f"{_some(self.strict, most)}: split off strictly from every other class"
+        pairs = [f"{first} and {second} {_ALONE[kind]}" for first, second, kind in self.pairs]
+        lines["pairs"] = f"{_some(pairs, most)}, if taken alone"
+        return lines
+
+
+_ALONE = {
+    "separable": "are separable",
+    "quasi": "are only weakly separable (quasi)",
+    "overlap": "overlap",
+    UNKNOWN: "are undecided in the time given",
+}
+
+
+def _some(names: list[Any], most: int) -> str:
+    return ", ".join(map(str, names[:most])) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
+def tied_classes(verdict: Claim, X: Any, y: Any, clock: Clock) -> Ties | None:
+    """Return what ties under the weights of a quasi verdict, None for other verdicts, and for two classes.
+
+    A pair of classes that never ties is separated strictly by the difference of its weights; the others are decided on
+    their own, as long as the clock allows.
+    """
+    if verdict.kind != QUASI or len(verdict.classes) <= 2 or verdict.separator is None:
+        return None
+    found = table_of(whole_table(X), y, verdict.classes)
+    stored = None if found is None else cells(found.X, verdict.values, offset=verdict.fit_intercept)
+    if found is None or stored is None:  # 64 bits do not hold the numbers
+        return None
+    classes = len(verdict.classes)
+    level = sides(stored.inside(verdict.separator), found.codes, classes, partial(signs, stored.rows)) == 0
+    level[np.arange(len(level)), found.codes] = False
+    rows, tie = level.any(axis=1), np.zeros((classes, classes), dtype=bool)
+    for own in range(classes):
+        tie[own] = level[found.codes == own].any(axis=0)
+    tie |= tie.T
+    pairs = []
+    for i, j in np.argwhere(np.triu(tie)).tolist():
+        some = np.flatnonzero((found.codes == i) | (found.codes == j))
+        part = encoded(found.X[some], found.codes[some])
+        alone = decide_table(part, verdict.values, verdict.fit_intercept, clock)
+        pairs.append((verdict.classes[i], verdict.classes[j], alone.kind))
+    return Ties(int(rows.sum()), [verdict.classes[c] for c in range(classes) if not tie[c].any()], pairs)

@@ -27,12 +27,12 @@ from linsep.prove.bounds.error_bounds import Generalization, generalization
 from linsep.prove.bounds.margins import Margin, largest_margin
 from linsep.prove.bounds.mistake_bounds import Bound
 from linsep.prove.claims import NOT_SEPARABLE, SEPARABLE, UNKNOWN
+from linsep.prove.class_pairs import Ties, tied_classes
 from linsep.prove.fewest.results import Fewest, fewest_errors
 from linsep.prove.numbers.cells import nearest_doubles
 from linsep.prove.numbers.given import BINARY, DECIMAL, is_exact
 from linsep.prove.verdict.one_column import telling_columns
 from linsep.prove.verdict.separability import separator
-from linsep.prove.verdict.tied_classes import Ties, tied_classes
 from linsep.prove.verdicts import Verdict, separate
 
 Learner = TypeVar("Learner", bound=Online)

@@ -210,6 +210,8 @@ class Constraints:
         """
         self.clock.check()
         k = V.ncols()
+        if not self.is_stored:
+            return np.asarray(self.signs(V * algebra.one_column(self.rng.integers(1, 2**62, k).tolist())) == 0)
         size = max((int(value.bit_length()) for row in self.weights(V).tolist() for value in row), default=0)
         if size <= _SMALL or self.data.rows.data.dtype == np.uint64:
             found = np.ones(self.n * self.classes, dtype=bool)
@@ -268,6 +270,10 @@ class Constraints:
     def slacks(self, w: Floats) -> Floats:
         """Return by number every inequality under scaled weights, in sizes of its row."""
         view, data = self.view, self.data
+        if self.classes == 2:
+            found = np.zeros(2 * self.n)
+            found[self.ids] = view.sweep(w)[0]
+            return found
         W = np.vstack((np.zeros(self.block), w.reshape(self.classes - 1, self.block)))
         b = W[:, data.n_features] * view.constant if data.offset else np.zeros(len(W))
         V = W[:, : data.n_features]
@@ -311,7 +317,7 @@ class Constraints:
 
     def dependency(self, ids: Array, weights: Floats) -> tuple[Array, list[Fraction]] | None:
         """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
-        stored = self.data.rows.data.dtype
+        stored = self.data.rows.data.dtype if self.is_stored else np.dtype(object)
         if len(ids) > _FEW_ROWS and (stored.itemsize < 8 or stored.kind == "f"):  # floats hold the rows
             rows = exact_solve.dependency(raw_differences(self.data, ids), weights, self.clock)
             if rows is not None:
@@ -319,7 +325,7 @@ class Constraints:
                 A, shifts, _ = packed_rows(self.data, some)
                 if cancels(A, shifts, rows.multipliers):
                     return some, [Fraction(value) for value in rows.multipliers]
-        A, shifts, _ = packed_rows(self.data, ids)
+        A, shifts = packed_rows(self.data, ids)[:2] if self.is_stored else self.rows(ids)
         self.clock.check(algebra.operations(A))
         rows = algebra.dependency(A)
         if rows is None:
@@ -438,13 +444,6 @@ class TableConstraints(Constraints):
                 yield self.exact_weights(np.rint(np.ldexp(w / np.abs(w).max(), bits)))
             yield self.exact_weights(w)
 
-    def dependency(self, ids: Array, _weights: Floats) -> tuple[Array, list[Fraction]] | None:
-        """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
-        A, _ = self.rows(ids)
-        self.clock.check(algebra.operations(A))
-        rows = algebra.dependency(A)
-        return None if rows is None else (ids[rows.rows], [Fraction(value) for value in rows.multipliers])
-
     def exact_weights(self, w: Floats, bits: int | None = None) -> Any:
         """Return scaled weights as exact unknowns, a column; rounded to ``bits`` bits each, if given."""
         if not np.isfinite(w).all():
@@ -510,18 +509,6 @@ class LongConstraints(Constraints):
             return self.exact.signs(some, np.array(unscaled, dtype=object), self.clock)
 
         return sides(as_plane(self.data, self.weights(g)), self.data.y, self.classes, signs_of).ravel()
-
-    def vanish(self, V: Any) -> Array:
-        """Return by number which rows are zero on all columns of a matrix: almost surely, by a random combination."""
-        factors = self.rng.integers(1, 2**62, V.ncols()).tolist()
-        return np.asarray(self.signs(V * algebra.one_column(factors)) == 0)
-
-    def dependency(self, ids: Array, _weights: Floats) -> tuple[Array, list[Fraction]] | None:
-        """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
-        A, _ = self.rows(ids)
-        self.clock.check(algebra.operations(A))
-        found = algebra.dependency(A)
-        return None if found is None else (ids[found.rows], [Fraction(value) for value in found.multipliers])
 
 
 def rounded(values: Floats, bits: int) -> Floats:

@@ -78,15 +78,10 @@ def exact_steps(constraints: Constraints, first: Array | None = None, any_contra
             left[:] = False
             break
         V = V * algebra.echelon(constraints.rows(steps[-1][0])[0] * V, list(range(V.ncols())), clock)[1]
-        V = _without_divisors(V)
+        columns = [algebra.primitive([int(value) for value in column]) for column in V.transpose().tolist()]
+        V = fmpz_mat(columns).transpose() if columns else V
     ids, multipliers = joined(constraints, equations, steps)
     return Outcome(left, g, ids, multipliers)
-
-
-def _without_divisors(V: Any) -> Any:
-    """Return a matrix whose columns have no common divisors."""
-    columns = [algebra.primitive([int(value) for value in row]) for row in V.transpose().tolist()]
-    return fmpz_mat(len(columns), V.nrows(), [v for column in columns for v in column]).transpose() if columns else V
 
 
 def joined(
@@ -131,8 +126,8 @@ class ExactView:
     def __init__(self, constraints: Constraints, V: Any, open_: Array) -> None:
         self.constraints, self.V, self.clock = constraints, V, constraints.clock
         self.open = np.flatnonzero(open_)
-        self.inner = _identity(V.ncols())
         self.dimension = V.ncols()
+        self.inner = fmpz_mat([[int(i == j) for j in range(self.dimension)] for i in range(self.dimension)])
         self.column_exponents: Array | None = None
         self.table: Any = None  # few rows are written out once, in the coordinates of V
         if len(self.open) * self.dimension <= _FEW:
@@ -186,10 +181,6 @@ class ExactView:
         view.inner = fmpz_mat([[column[i, 0] for column in columns] for i in range(self.inner.nrows())])
         view.column_exponents = None
         return view
-
-
-def _identity(size: int) -> Any:
-    return fmpz_mat(size, size, [int(i == j) for i in range(size) for j in range(size)])
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -76,8 +76,7 @@ class ScaledView:
         self.center = np.ldexp(center, self.shift + exponents)
         if isinstance(data.rows, Sparse):
             squares = np.empty(n)
-            squares_of: Any = row_squares
-            squares_of(*data.rows, self.unit, 0.0, squares)
+            _row_squares(*data.rows, self.unit, 0.0, squares)
         else:
             x = (x - center) * np.ldexp(1.0, steps)
             squares = np.einsum("ij,ij->i", x, x)
@@ -98,18 +97,13 @@ class ScaledView:
 
     def _largest(self) -> Floats:
         """Return the largest absolute value of every column."""
-        data = self.data
+        data, top = self.data, np.zeros(self.data.n_features)
         if isinstance(data.rows, Sparse):
-            top = np.zeros(data.n_features)
             return _finite(top + _sparse_tops(data.rows.data, data.rows.indices, top))
-        tops = list[Floats]()
-
-        def work(part: Any, _start: int, _stop: int) -> None:
-            top = np.zeros(data.n_features)
-            tops.append(top + _dense_tops(part.data, top))
-
-        in_chunks(data.rows, len(data.y), data.n_features, work)
-        return _finite(np.max(tops, axis=0))
+        for start in range(0, len(data.y), 4096):
+            part = np.asarray(data.rows.data[start : start + 4096], dtype=np.float64)
+            np.maximum(top, np.abs(part).max(axis=0), out=top)
+        return _finite(top)
 
     def row_sizes(self) -> Floats:
         """Return the size of every row, as this view shows it."""
@@ -117,10 +111,10 @@ class ScaledView:
 
         def work(part: Any, start: int, stop: int) -> None:
             if isinstance(part, Dense):
-                _row_squares_dense(part.data, self.unit, self.center, self.constant, squares[start:stop])
+                x = part.data * self.unit - self.center
+                squares[start:stop] = np.einsum("ij,ij->i", x, x) + self.constant**2
             else:
-                squares_of: Any = row_squares
-                squares_of(*part, self.unit, self.constant, squares[start:stop])
+                _row_squares(*part, self.unit, self.constant, squares[start:stop])
 
         in_chunks(data.rows, len(data.y), data.n_features, work)
         return np.sqrt(squares)
@@ -281,18 +275,6 @@ def lowest(scores: Floats, most: int, below: float) -> Array:
 
 
 @_compiled
-def _dense_tops(data, top):
-    """Put the largest absolute value of each column into ``top``; return NaN if one is not finite, else 0."""
-    flaw = 0.0
-    for i in range(data.shape[0]):
-        for j in range(top.size):
-            x = float(data[i, j])
-            flaw += 0.0 * x
-            top[j] = max(top[j], abs(x))
-    return flaw
-
-
-@_compiled
 def _gather(data, which, own, rival, view, t, Z):
     """Write inequalities into ``Z``: + in the block of the own class, - in that of the rival, each of size about 1.
 
@@ -338,26 +320,13 @@ def _sparse_tops(data, indices, top):
 
 @_compiled
 def _column_squares(data, indices, unit, squares):
-    """Add the squares of the values of each column, in its unit, to ``squares``."""
     for p in range(data.size):
         x = data[p] * unit[indices[p]]
         squares[indices[p]] += x * x
 
 
 @_compiled
-def _row_squares_dense(data, unit, center, constant, squares):
-    """Put the squared norm of each row, as the view shows it, into ``squares``."""
-    for i in range(squares.size):
-        q = constant * constant
-        for j in range(data.shape[1]):
-            x = data[i, j] * unit[j] - center[j]
-            q += x * x
-        squares[i] = q
-
-
-@_compiled
-def row_squares(data, indices, indptr, unit, constant, squares):
-    """Put the squared norm of each row, its values in the units of their columns, into ``squares``."""
+def _row_squares(data, indices, indptr, unit, constant, squares):
     for i in range(squares.size):
         q = constant * constant
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
@@ -444,7 +413,6 @@ _in_order = compiled(error_model="numpy")  # equal rows must give equal sums
 
 @_in_order
 def _heights_dense(data, w, heights):
-    """Put ``w·x`` of every row into ``heights``."""
     for i in range(data.shape[0]):
         x = data[i]
         s = 0.0
@@ -455,7 +423,6 @@ def _heights_dense(data, w, heights):
 
 @_in_order
 def _heights_sparse(data, indices, indptr, which, w, heights):
-    """Put ``w·x`` of some rows into ``heights``."""
     for k in range(which.size):
         i = which[k]
         s = 0.0

@@ -7,6 +7,7 @@ two classes is one of all, and a column that one class is weakly beyond makes it
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -77,6 +78,7 @@ class VerdictSearch:
         self.known = reduced(data, Clock())
         self.first = self.last = Constraints(self.known.data, clock=clock, wide=wide)
         self.mistakes = mistakes if mistakes is None or self.known.rows is None else mistakes[self.known.rows]
+        self.peels = True  # whether no rows have been peeled off before
         self.checked: Separator | None = None  # a plane for all of the data that has passed the exact check
 
     def certificate(self) -> Certificate | None:
@@ -93,8 +95,8 @@ class VerdictSearch:
 
     def _of_two(self, data: Data, pairs: Array) -> Certificate | None:
         """Peel two classes; what is left decides."""
-        peeled = peel(data, self.clock, rounds=1 if len(pairs) else presolve.PEELINGS)
-        if not peeled.planes:
+        peeled = peel(data, self.clock, rounds=1 if len(pairs) else presolve.PEELINGS) if self.peels else None
+        if peeled is None or not peeled.planes:
             return None
         weak = peeled.planes[0]
         if len(pairs):
@@ -103,23 +105,21 @@ class VerdictSearch:
         if len(np.unique(y)) < 2:
             if len(left) and not data.offset:
                 return None
-            inner = Certificate(SEPARABLE, _one_class(data, y), None)
+            inner: Certificate | None = Certificate(SEPARABLE, _one_class(data, y), None)
         else:
-            found = self._part(data._replace(rows=some_rows(data.rows, left), y=y), left)
-            if found is None:
-                return None
-            inner = found
-        if inner.kind != SEPARABLE:
-            assert inner.refutation is not None
-            rows = left[inner.refutation.rows]
-            return Certificate(QUASI, weak, Refutation(rows, inner.refutation.multipliers, inner.refutation.rivals))
+            inner = self._part(data._replace(rows=some_rows(data.rows, left), y=y), left, peels=False)
+        if inner is None:
+            return None
+        if inner.refutation is not None:
+            return Certificate(QUASI, weak, replace(inner.refutation, rows=left[inner.refutation.rows]))
         assert inner.separator is not None
         return self._confirmed(Certificate(SEPARABLE, put_on(data, peeled, inner.separator), None), data)
 
-    def _part(self, data: Data, which: Array) -> Certificate | None:
+    def _part(self, data: Data, which: Array, *, peels: bool = True) -> Certificate | None:
         """Decide on some of the rows; any rows that cancel will do."""
         mistakes = None if self.mistakes is None else self.mistakes[which]
         search = VerdictSearch(data, self.clock, self.wide, any_contradiction=True, exact=self.exact, mistakes=mistakes)
+        search.peels = peels
         return search.certificate()
 
     def _narrow(self, data: Data, pairs: Array) -> Certificate | None:
