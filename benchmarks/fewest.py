@@ -18,7 +18,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from benchmarks import DATA, QUICK, Row, sized
 from linsep import Fewest, Perceptron, fewest_errors, read, teacher
-from linsep.prove.fewest.certificates import fewest_size
+from linsep.prove.fewest.results import proof_size
 
 _PEER = "big-M integer program (HiGHS)"
 _LIMIT = 5.0 if QUICK else 60.0
@@ -103,7 +103,7 @@ def checks(name: str, found: Fewest, X: np.ndarray, y: np.ndarray) -> Iterator[R
         started = time.perf_counter()
         holds = found.check(X, y, plain=plain)
         took = time.perf_counter() - started
-        job = f"{way} check, {name}: {fewest_size(found) / 1e3:,.0f} kB"
+        job = f"{way} check, {name}: {proof_size(found) / 1e3:,.0f} kB"
         met = holds and took <= limit
         yield Row(job, took, f"{limit:g} s", limit, limit / took, f"≤ {limit:g} s", met)
 
@@ -135,7 +135,7 @@ def run() -> Iterator[Row]:
             yield row
             yield from checks(name, found, *data)
             if name == "WPBC":
-                size = fewest_size(found) / 1e6
+                size = proof_size(found) / 1e6
                 yield Row("certificate of WPBC (MB)", size, "5 MB", 5.0, 5.0 / size, "≤ 5 MB", size <= 5)
     for n, d, flips, target in ((10_000, 20, 50, 2.0), (100_000, 50, 20, 6.0)):
         X, y, flipped = taught(sized(n, 1000), d, flips)

@@ -9,15 +9,12 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from test_forged_proofs import OTHERS, ROWS, changed, made_is_told, value
+from test_forged_proofs import OTHERS, ROWS, about_these, changed, independent, outcome, scores_of, value, whole_number
 
 from fewest_oracle import fewest, items
 from javascript import judged
 from linsep import fewest_errors, to_json
-from linsep.prove.check.linsep_check import digest_of, fingerprint
-from linsep.prove.checking import check_document
-from linsep.prove.documents import opened
-from oracles import in_integers
+from linsep.prove.check.linsep_check import digest_of
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "proof-schema.json").read_text(encoding="utf-8"))
 PROBLEMS = {
@@ -36,20 +33,6 @@ PROBLEMS = {
 # The independent check: by the page, with fractions alone
 
 
-def independent(content, X, y):
-    """Whether a document about these rows proves its bracket; anything out of order is a no."""
-    try:
-        return _holds(content, X, y)
-    except (AssertionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return False
-
-
-def whole_number(value):
-    assert type(value) is int
-    assert 0 <= value < 2**53
-    return value
-
-
 def sentence(content):
     """Return what a document says, of planes or, for several classes, of weight vectors."""
     offset, classes = content.get("fit_intercept"), content.get("classes")
@@ -61,49 +44,21 @@ def sentence(content):
 
 
 def _holds(content, X, y):
-    assert set(content) == {
-        "format", "kind", "meaning", "fit_intercept", "classes", "n_features", "values", "lower", "upper",
-        "sample_weight", "separator", "wrong", "bits", "refutations", "common", "tree", "data", "made", "digest",
-    }  # fmt: skip
-    offset, classes, d = content["fit_intercept"], content["classes"], content["n_features"]
-    lower, upper = whole_number(content["lower"]), whole_number(content["upper"])
-    assert content["format"] == "linsep proof 1"
+    fields = {"lower", "upper", "sample_weight", "separator", "wrong", "bits", "refutations", "common", "tree"}
+    rows, codes, C = about_these(content, X, y, fields)
+    lower, upper, n = whole_number(content["lower"]), whole_number(content["upper"]), len(rows)
     assert content["kind"] == "fewest-errors"
-    assert offset is True or offset is False
     assert content["meaning"] == sentence(content)
-    made_is_told(content["made"])
-    about = content["data"]
-    assert set(about) == {"n_rows", "n_features", "sha256", "reading"}
-    assert about["reading"] is None
-    assert (whole_number(about["n_rows"]), whole_number(about["n_features"]), whole_number(d)) == (len(X), d, len(X[0]))
-    exact = {"binary": Fraction, "decimal": lambda x: Fraction(str(x))}[content["values"]]
-    rows = [[exact(x) for x in row] + [Fraction(1)] * offset for row in X]
-    assert about["sha256"] == fingerprint(in_integers([row[:d] for row in rows]), y)
-    assert all(type(label) in (str, int, bool, float) for label in classes)
-    names = [str(label) for label in classes]
-    codes = [names.index(str(label)) for label in y]
-    assert len(set(names)) == len(names) >= 2
-    assert set(codes) == set(range(len(names)))
-    n, C = len(rows), len(names)
     weights = [1] * n if content["sample_weight"] is None else [whole_number(w) for w in content["sample_weight"]]
     assert len(weights) == n
     assert sum(weights) < 2**53
     # upper
-    plane = content["separator"]
-    assert set(plane) == {"w", "b"}
-    W = [[value(v) for v in w] for w in plane["w"]]
-    b = [value(v) for v in plane["b"]]
-    assert len(W) == len(b) == (1 if C == 2 else C)
-    assert all(len(w) == d for w in W)
-    assert offset or not any(b)
-    W = [w + [c] * offset for w, c in zip(W, b, strict=True)]
-    W = [[Fraction(0)] * (d + offset), *W] if C == 2 else W
+    scores = scores_of(content["separator"], rows, C, content["n_features"], content["fit_intercept"])
     wrong = [whole_number(i) for i in content["wrong"]]
     assert len(set(wrong)) == len(wrong)
     assert all(i < n for i in wrong)
     for i in set(range(n)) - set(wrong):
-        scores = [sum(p * x for p, x in zip(w, rows[i], strict=True)) for w in W]
-        assert weights[i] == 0 or all(scores[codes[i]] > s for c, s in enumerate(scores) if c != codes[i])
+        assert weights[i] == 0 or all(scores[i][codes[i]] > s for c, s in enumerate(scores[i]) if c != codes[i])
     assert sum(weights[i] for i in wrong) == upper
     assert lower <= upper
     # lower
@@ -263,13 +218,6 @@ def _in_tree(content, rng):
         tree[k] = rng.choice(new)
 
 
-def outcome(text, X, y, *, plain):
-    try:
-        return check_document(*opened(text), X, y, plain=plain).holds
-    except ValueError as error:
-        return "\n" in str(error)  # one line says what is wrong
-
-
 def fewest_of(name, offset, weights, values):
     """Return the fewest errors by brute force."""
     X, y, *_ = PROBLEMS[name]
@@ -301,7 +249,7 @@ def test_all_checks_agree_and_none_is_fooled(name):
     texts = [json.dumps(content) for content in contents]
     script = [holds for holds, _ in judged(texts, X, y)]
     for content, text, in_browser in zip(contents, texts, script, strict=True):
-        truth = independent(content, X, y)
+        truth = independent(content, X, y, _holds)
         assert outcome(text, X, y, plain=False) == truth, text
         assert outcome(text, X, y, plain=True) == truth, text
         assert in_browser == truth, text

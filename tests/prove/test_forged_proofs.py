@@ -40,21 +40,59 @@ def value(text):
     return Fraction(text)
 
 
-def independent(content, X, y):
-    """Whether a document about these rows proves its kind; anything out of order is a no."""
+def independent(content, X, y, holds=None):
+    """Whether a document about these rows proves its claim; anything out of order is a no."""
     try:
-        return _holds(content, X, y)
+        return (holds or _holds)(content, X, y)
     except (AssertionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return False
 
 
-def made_is_told(made):
+def whole_number(value):
+    assert type(value) is int
+    assert 0 <= value < 2**53
+    return value
+
+
+def about_these(content, X, y, fields):
+    """Return the rows with the 1 of an offset, the class numbers, and how many classes there are."""
+    offset, classes, d, made = (content[name] for name in ("fit_intercept", "classes", "n_features", "made"))
+    common = {"format", "kind", "meaning", "fit_intercept", "classes", "n_features", "values", "data", "made", "digest"}
+    assert set(content) == common | fields
+    assert content["format"] == "linsep proof 1"
+    assert offset is True or offset is False
     assert set(made) == {"by", "time", "options", "note"}
     assert isinstance(made["by"], str)
     assert isinstance(made["time"], str)
     assert isinstance(made["options"], dict)
     assert all(isinstance(option, str) for option in made["options"].values())
     assert made["note"] is None or isinstance(made["note"], str)
+    about = content["data"]
+    assert set(about) == {"n_rows", "n_features", "sha256", "reading"}
+    assert about["reading"] is None
+    assert (whole_number(about["n_rows"]), whole_number(about["n_features"]), whole_number(d)) == (len(X), d, len(X[0]))
+    exact = {"binary": Fraction, "decimal": lambda x: Fraction(str(x))}[content["values"]]
+    rows = [[exact(x) for x in row] for row in X]
+    assert about["sha256"] == fingerprint(in_integers(rows), y)
+    assert type(classes) is list
+    assert all(type(label) in (str, int, bool, float) for label in classes)
+    names = [str(label) for label in classes]
+    codes = [names.index(str(label)) for label in y]
+    assert len(set(names)) == len(names) >= 2
+    assert set(codes) == set(range(len(names)))
+    return [row + [Fraction(1)] * offset for row in rows], codes, len(names)
+
+
+def scores_of(plane, rows, C, d, offset):
+    """Return the scores of every class on every row."""
+    assert set(plane) == {"w", "b"}
+    W, b = [[value(v) for v in w] for w in plane["w"]], [value(v) for v in plane["b"]]
+    assert len(W) == len(b) == (1 if C == 2 else C)
+    assert all(len(w) == d for w in W)
+    assert offset or not any(b)
+    W = [w + [c] * offset for w, c in zip(W, b, strict=True)]
+    W = [[Fraction(0)] * (d + offset), *W] if C == 2 else W
+    return [[sum(p * x for p, x in zip(w, row, strict=True)) for w in W] for row in rows]
 
 
 def sentence(kind, offset, classes):
@@ -73,50 +111,16 @@ def sentence(kind, offset, classes):
 
 
 def _holds(content, X, y):
-    kind, offset, classes = content["kind"], content["fit_intercept"], content["classes"]
-    d, plane, refutation = content["n_features"], content["separator"], content["refutation"]
-    assert content["format"] == "linsep proof 1"
-    assert offset is True or offset is False
-    assert type(d) is int
-    assert type(classes) is list
-    assert all(type(label) in (str, int, bool, float) for label in classes)
-    assert content["values"] in ("binary", "decimal")
-    made_is_told(content["made"])
-    assert set(content) == {
-        "format", "kind", "meaning", "fit_intercept", "classes", "n_features", "values", "separator", "refutation",
-        "data", "made", "digest",
-    }  # fmt: skip
-    assert content["meaning"] == sentence(kind, offset, classes)
-    about = content["data"]
-    assert set(about) == {"n_rows", "n_features", "sha256", "reading"}
-    assert about["reading"] is None
-    assert type(about["n_rows"]) is int
-    assert type(about["n_features"]) is int
-    assert (about["n_rows"], about["n_features"]) == (len(X), d) == (len(X), len(X[0]))
-    assert about["sha256"] == fingerprint(in_integers(X), y)
-    names = [str(label) for label in classes]
-    codes = [names.index(str(label)) for label in y]
-    assert len(set(names)) == len(names) >= 2
-    assert set(codes) == set(range(len(names)))
-    rows = [[Fraction(x) for x in row] + [Fraction(1)] * offset for row in X]
-    C, width = len(names), d + offset
+    kind, offset, d = content["kind"], content["fit_intercept"], content["n_features"]
+    plane, refutation = content["separator"], content["refutation"]
+    rows, codes, C = about_these(content, X, y, {"separator", "refutation"})
+    assert content["meaning"] == sentence(kind, offset, content["classes"])
+    width = d + offset
     if kind == "overlap":
         assert plane is None
     else:
-        assert set(plane) == {"w", "b"}
-        W = [[value(v) for v in w] for w in plane["w"]]
-        b = [value(v) for v in plane["b"]]
-        assert len(W) == len(b) == (1 if C == 2 else C)
-        assert all(len(w) == d for w in W)
-        assert offset or not any(b)
-        W = [w + [c] * offset for w, c in zip(W, b, strict=True)]
-        W = [[Fraction(0)] * width, *W] if C == 2 else W
-        leads = [
-            sum((p - q) * x for p, q, x in zip(W[own], W[r], row, strict=True))
-            for row, own in zip(rows, codes, strict=True)
-            for r in range(C)
-            if r != own
-        ]
+        scores = scores_of(plane, rows, C, d, offset)
+        leads = [s[own] - s[r] for s, own in zip(scores, codes, strict=True) for r in range(C) if r != own]
         assert min(leads) >= 0
         assert max(leads) > 0
         assert kind == "quasi" or min(leads) > 0
@@ -127,12 +131,9 @@ def _holds(content, X, y):
     vectors, total = [], [Fraction(0)] * (C * width)
     assert len(refutation["rows"]) > 0
     for i, rival, text in zip(*(refutation[name] for name in ("rows", "rivals", "multipliers")), strict=True):
-        assert type(i) is type(rival) is int
-        assert i >= 0
-        assert rival >= 0
-        multiplier, own = value(text), codes[i]
+        multiplier, own = value(text), codes[whole_number(i)]
         assert multiplier > 0
-        assert own != rival < C
+        assert own != whole_number(rival) < C
         z = [Fraction(0)] * (C * width)
         z[own * width : (own + 1) * width] = rows[i]
         z[rival * width : (rival + 1) * width] = [-x for x in rows[i]]

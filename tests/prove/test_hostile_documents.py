@@ -41,6 +41,12 @@ def multipliers(*numbers):
     return sealed(content)
 
 
+def canceling(*numbers):
+    """Return a proof with a row for each of many multipliers."""
+    parts = {"rows": [1] * len(numbers), "rivals": [1] * len(numbers), "multipliers": list(numbers)}
+    return changed(refutation=parts)
+
+
 def nested(depth):
     """Return a genuine document with a field nested so deeply, its digest that of the text."""
     text = json.dumps(genuine())
@@ -83,6 +89,8 @@ HOSTILE = {
     "long hexadecimal": multipliers("1", "0x" + "f" * 100_001),
     "a power of powers": multipliers("1", "0x1p99999999999"),
     "a decimal power": multipliers("1", "1e300000000"),
+    "long denominators": canceling(*(f"0x1/{(1 << 100_000) + 2 * k + 1:#x}" for k in range(800))),
+    "fractions to reduce": canceling(*(f"{3**99_000:#x}/{2**190_000 + k:#x}" for k in range(1, 60, 2))),
     "a denominator of 0": multipliers("1", "1/0"),
     "no number": multipliers("1", "nan"),
     "numbers, not texts": multipliers(1, 1),
@@ -179,6 +187,7 @@ for k in range(count):
     except ValueError as error:
         assert "\\n" not in str(error), error
         assert len(str(error)) < 400, error
+        assert str(error).startswith("this is not a valid proof: "), error
         found.append(None)
 print(json.dumps(found))
 """

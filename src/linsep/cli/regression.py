@@ -239,7 +239,7 @@ class RegressionInput:
 
     def reading(self, found: Any) -> dict[str, Any] | None:
         """Return how others can make the rows of a proof from the file; None if a formula computes more."""
-        from linsep.prove.regression.reading import reading_of
+        from linsep.prove.regression.documents import reading_of
 
         return reading_of(found._given, self.table, self.parts, self.missing)
 
@@ -380,12 +380,11 @@ def _statuses(found: Any) -> Any:
 
 
 def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
-    from linsep.prove.regression.words import columns_counted
 
     listed = " (--rows lists them)" if len(found.separated) and not rows else ""
     lines = {
         "rows": f"{facts['rows']:,}, of which {len(found.separated):,} separated{listed}",
-        "columns": columns_counted(found),
+        "columns": f"{len(found.names):,} of rank {found.rank:,}",
     }
     if found.dimension:
         lines["directions"] = f"the likelihood rises forever in {count(found.dimension, 'direction')}"

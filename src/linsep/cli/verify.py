@@ -201,8 +201,7 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     from linsep.prove.check.linsep_check import Fails, check, table
     from linsep.prove.claims import CheckResult
     from linsep.prove.numbers.text import refuse_rounded
-    from linsep.prove.regression.documents import check_separation_document
-    from linsep.prove.regression.reading import read_back
+    from linsep.prove.regression.documents import check_separation_document, read_back
 
     base, known = data.removesuffix(".gz").lower(), content["data"]["reading"] is not None
     if plain and known and not base.endswith((".parquet", ".arrow", ".feather", ".zst")) and data != "-":

@@ -55,7 +55,7 @@ def lower_holds(proof: Any, lower: int, data: Data, weights: Array, right: tuple
     With ``right``: every plane that has these rows right.
     """
     try:
-        return _Tables(proof, data, weights).hold(lower, right)
+        return _Tables(proof, data, weights, right).hold(lower, right)
     except (_Malformed, IndexError, KeyError, TypeError, ValueError, AttributeError):
         return False
 
@@ -67,93 +67,76 @@ class _Malformed(Exception):  # noqa: N818 (it is an answer)
 class _Tables:
     """Refutations, the rows they use, and which rows are equal to those."""
 
-    def __init__(self, proof: Any, data: Data, weights: Array) -> None:
+    def __init__(self, proof: Any, data: Data, weights: Array, right: tuple[int, ...]) -> None:
         self.proof, self.data, self.weights = proof, data, weights
-        used = {i for each in proof.refutations for i in each.rows} | {
-            node["row"] for node in proof.tree if "row" in node
-        }
+        used = {i for each in proof.refutations for i in each.rows} | set(right)
+        used |= {node["row"] for node in proof.tree if "row" in node}
         if used and not (min(used) >= 0 and max(used) < len(data.y)):
             raise _Malformed
         which = np.array(sorted(used), dtype=np.intp)
         found = exact_rows(data.rows, which, data.offset_column) if used else []
         self.rows = dict(zip(which.tolist(), found, strict=True))
-        self._find_groups(which)
+        self.group, self.capacity = self._groups(which)
         self.sides = [self._sides(each) for each in proof.refutations]
 
-    def group(self, i: int) -> int:
-        """Return the row that stands for all equal ones of its class."""
-        if i not in self.rows:
-            (self.rows[i],) = exact_rows(self.data.rows, np.array([i], dtype=np.intp), self.data.offset_column)
-            self._find_groups(np.array(sorted(self.rows), dtype=np.intp))
-        return int(self.groups[i])
-
-    def _find_groups(self, used: Array) -> None:
-        """Find all rows equal to those in use, and what they weigh together."""
+    def _groups(self, used: Array) -> tuple[dict[int, int], dict[int, int]]:
+        """Return for rows in use the first row that is equal, and what all rows equal to that weigh together."""
         rows, y = self.data.rows, self.data.y
         first: dict[tuple[int, bytes], int] = {}
-        for i, own, key in zip(used.tolist(), y[used].tolist(), _keys(rows, used), strict=True):
-            first.setdefault((own, key), i)
-        self.groups, self.capacity = np.full(len(y), -1, dtype=np.intp), dict.fromkeys(first.values(), 0)
+        own = zip(used.tolist(), y[used].tolist(), _keys(rows, used), strict=True)
+        group = {i: first.setdefault((code, key), i) for i, code, key in own}
+        capacity = dict.fromkeys(first.values(), 0)
         like = np.arange(len(y))
         if isinstance(rows, Dense) and rows.data.shape[1]:  # most rows differ in their first cell
             like = np.flatnonzero(np.isin(rows.data[:, 0], rows.data[used, 0]))
         for start in range(0, len(like), _BLOCK):
             some = like[start : start + _BLOCK]
-            for i, own, key in zip(some.tolist(), y[some].tolist(), _keys(rows, some), strict=True):
-                g = first.get((own, key))
+            for i, code, key in zip(some.tolist(), y[some].tolist(), _keys(rows, some), strict=True):
+                g = first.get((code, key))
                 if g is not None:
-                    self.groups[i] = g
-                    self.capacity[g] += int(self.weights[i])
+                    capacity[g] += int(self.weights[i])
+        return group, capacity
 
     def _sides(self, each: Any) -> tuple[frozenset[int], frozenset[int]]:
-        """Return the groups of positive and negative rows, having seen that a refutation is well formed."""
-        data = self.data
+        """Return the groups of positive and negative rows of a refutation, having seen that it cancels.
+
+        Its sum is zero in the weights of every class but 0, whose may be zero.
+        """
+        classes, y = self.data.classes, self.data.y
+        rivals = each.rivals if classes > 2 else (1 - y[list(each.rows)]).tolist()
         if not 0 < len(each.rows) == len(each.multipliers):
             raise _Malformed
-        for i, rival, value in zip(each.rows, self._rivals(each), each.multipliers, strict=True):
-            if not (0 <= rival < data.classes and rival != data.y[i] and type(value) is int and value != 0):
+        lowest, sums = min(self.rows[i].shift for i in each.rows), dict[tuple[int, int], int]()
+        for i, rival, value in zip(each.rows, rivals, each.multipliers, strict=True):
+            if not (0 <= rival < classes and rival != y[i] and type(value) is int and value != 0):
                 raise _Malformed
-            if value < 0 and data.classes > 2:
+            if value < 0 and classes > 2:
                 raise _Malformed
+            row = self.rows[i]
+            factor = value << (row.shift - lowest)
+            for c, times in ((int(y[i]), factor), (rival, -factor)):
+                for j, cell in zip(row.columns, row.values, strict=True) if c else ():
+                    sums[c, j] = sums.get((c, j), 0) + times * cell
         pairs = list(zip(each.rows, each.multipliers, strict=True))
-        P = frozenset(int(self.groups[i]) for i, value in pairs if value > 0)
-        N = frozenset(int(self.groups[i]) for i, value in pairs if value < 0)
-        if not P or P & N:
+        P = frozenset(self.group[i] for i, value in pairs if value > 0)
+        N = frozenset(self.group[i] for i, value in pairs if value < 0)
+        if not P or P & N or any(sums.values()):
             raise _Malformed
         return P, N
 
-    def _rivals(self, each: Any) -> Any:
-        """Return the classes that rows are held against: of two classes the other one."""
-        if self.data.classes > 2:
-            return each.rivals
-        return (1 - self.data.y[list(each.rows)]).tolist()
-
     def hold(self, lower: int, right: tuple[int, ...]) -> bool:
-        """Return whether every refutation cancels, and no case of the tree, rows held ``right``, costs less."""
-        if not all(self._cancels(each) for each in self.proof.refutations):
-            return False
-        stack = [(frozenset(self.group(i) for i in right), frozenset[int]())]
+        """Return whether no case of the tree, rows held ``right``, costs less."""
+        stack = [(frozenset(self.group[i] for i in right), frozenset[int]())]
         for node in self.proof.tree:
             K, R = stack.pop()
             if "row" in node:
-                g = self.group(node["row"])
+                g = self.group[node["row"]]
                 if g in K or g in R:
                     return False
                 stack += [(K, R | {g}), (K | {g}, R)]  # the last one comes first
             elif not self.leaf(node, K, R, lower):
                 return False
         return not stack
-
-    def _cancels(self, each: Any) -> bool:
-        """Return whether the sum of a refutation is zero in the weights of every class but 0, whose may be zero."""
-        lowest, sums = min(self.rows[i].shift for i in each.rows), dict[tuple[int, int], int]()
-        for i, rival, value in zip(each.rows, self._rivals(each), each.multipliers, strict=True):
-            row = self.rows[i]
-            factor = value << (row.shift - lowest)
-            for c, times in ((int(self.data.y[i]), factor), (rival, -factor)):
-                for j, cell in zip(row.columns, row.values, strict=True) if c else ():
-                    sums[c, j] = sums.get((c, j), 0) + times * cell
-        return not any(sums.values())
 
     def leaf(self, node: Any, K: frozenset[int], R: frozenset[int], lower: int) -> bool:
         """Return whether no case is left in a leaf, or its packing reaches the bound."""

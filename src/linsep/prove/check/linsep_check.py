@@ -30,8 +30,11 @@ from functools import partial
 from operator import mul, sub
 from typing import Any, TypeAlias
 
-# Part 1: what a document claims, its form, its numbers, its labels.
+Exact: TypeAlias = tuple[list[int], int]  # a row times its least common denominator, and that denominator
+Rows: TypeAlias = Sequence[Exact]
+Sides: TypeAlias = tuple[frozenset[int], frozenset[int]]  # the groups of a refutation that are right, and wrong
 
+# Part 1: what a document claims, its form, its numbers, its labels.
 STRICTLY = ("plane{} has every row strictly on its side", "{} score the true class of every row strictly highest")
 NONE = (f"no {STRICTLY[0]}", f"no {STRICTLY[1]}")
 MEANING = {  # by kind: of planes for two classes, of weight vectors for several
@@ -61,10 +64,7 @@ def meaning_of(content: dict[str, Any]) -> str:
     return MEANING[content["kind"]][several].format(vectors if several else planes, bounds=bounds)
 
 
-Exact: TypeAlias = tuple[list[int], int]  # a row times its least common denominator, and that denominator
-
-LARGEST = 1 << 26  # characters of a document
-LONGEST, WIDEST = 100_000, 200_000  # characters of a number, bits of a common denominator
+LARGEST, LONGEST, WIDEST = 1 << 26, 100_000, 200_000  # characters of a document, a number; bits of a denominator
 
 
 class Malformed(ValueError):  # noqa: N818 (what is wrong, not that something is)
@@ -124,8 +124,8 @@ def natural(value: Any, most: float = 2**53) -> None:
     well(type(value) is int and 0 <= value < most, f"{str(value)[:40]} is not a whole number from 0, or too large")
 
 
-whole_number = partial(natural, most=math.inf)
-NUMBER = re.compile(
+CELL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?0*[0-9]{1,4})?")  # a number in a text
+NUMBER = re.compile(  # one in a document
     r"-?([0-9]{1,4000}([/.][0-9]{1,4000})?|0x[0-9a-f]+(/0x[0-9a-f]+)?|0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4})"
 )
 
@@ -184,9 +184,6 @@ def whole(values: Sequence[int | Fraction]) -> Exact:
     return [value.numerator * (common // value.denominator) for value in values], common
 
 
-CELL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?0*[0-9]{1,4})?")  # a number in a text
-
-
 def label_text(label: Any) -> str:
     """Return the one spelling of a label: a text that reads as a number is that number, 1.0 is 1."""
     if isinstance(label, str):
@@ -209,14 +206,12 @@ def class_numbers(labels: Sequence[Any], classes: Sequence[Any], empty: int = 0)
 
 
 # Part 2: the numbers of the data, how a text becomes rows, the fingerprint of a table.
-
 MOST_CELLS = 10**8
 GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
 ISO = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
 TOKEN = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")  # a word of a text
-ONE_DIGIT = re.compile(":[0-9](?![0-9])")  # minutes and seconds have two
 
 
 def cell_value(text: str, kind: str, point: str, values: str) -> Fraction:
@@ -252,7 +247,11 @@ def cell_value(text: str, kind: str, point: str, values: str) -> Fraction:
 def days_or_seconds(text: str, pattern: str) -> float:
     """Return the days from 1970 to a date, or the seconds from midnight to a time of day, as the nearest double."""
     is_date, blanks = "%d" in pattern or pattern == "iso", pattern.count(" ")
-    tidy = ISO.fullmatch(text) if pattern == "iso" else text.count(" ") == blanks and not ONE_DIGIT.search(text)
+    tidy = (
+        ISO.fullmatch(text)
+        if pattern == "iso"
+        else text.count(" ") == blanks and not re.search(":[0-9](?![0-9])", text)
+    )
     well(tidy and text.isascii(), f"{text[:40]!r} is not a date of this form")
     filled, form = (text, pattern) if is_date else (f"1 {text}", f"%d {pattern}")
     try:
@@ -335,11 +334,8 @@ def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
         how = {"columns": [{"column": name} for name in names[:last]], "header": header, "missing": "error"}
         how |= {"target": names[last], "others": names[last + 1 :], "point": ".", "gaps": GAPS}
     well(len(how.get("others", [])) == parts - 1, "it does not say where the response is")
-    needed = [  # the columns in which a gap has no value; with "drop" it is none in columns of words, either
-        each
-        for each in how["columns"]
-        if how["missing"] == "drop" or (how["missing"] == "error" and "level" not in each)
-    ]
+    drop, strict = how["missing"] == "drop", how["missing"] == "error"
+    needed = [each for each in how["columns"] if drop or (strict and "level" not in each)]  # where a gap has no value
     for each in factors_of(how["columns"]):
         fits = "hashed" not in each and (each.get("kind") not in ("category", "text") or "level" in each)
         well(fits, "some columns are hashed: linsep verify can read them")
@@ -384,10 +380,8 @@ def fingerprint(rows: Iterable[Exact], labels: Sequence[Any]) -> str:
         near = [nearest(value, bottom) + 0.0 for value in row]  # 0 for -0
         used = [j for j, value in enumerate(near) if value]
         counts.update(struct.pack("<q", len(used)))
-        if 2 * len(used) > len(row):
-            cells.update(struct.pack(f"<{len(row)}d", *near))
-        else:
-            cells.update(b"".join(struct.pack("<qd", j, near[j]) for j in used))
+        pairs = (struct.pack("<qd", j, near[j]) for j in used)
+        cells.update(struct.pack(f"<{len(row)}d", *near) if 2 * len(used) > len(row) else b"".join(pairs))
     return hashlib.sha256(b"".join(part.digest() for part in (names, counts, cells))).hexdigest()
 
 
@@ -400,7 +394,6 @@ def fingerprint(rows: Iterable[Exact], labels: Sequence[Any]) -> str:
 # 2. ``signs``: the sign of g·z for each of many rows.
 # 3. ``independent``: some rows have at least a given rank.
 # 4. ``spanned``: some rows span others, as whatever is orthogonal to the former is orthogonal to the latter, too.
-
 PRIME = 2**61 - 1
 
 
@@ -472,10 +465,6 @@ def minus(v: list[Any], f: Any, row: list[Any], p: int) -> list[Any]:
 #   with positive multipliers whose left sides add up to 0 for all weights (sum). They are not all positive.
 # - overlap: a refutation whose inequalities span all others. Where no left side is negative, those of the refutation
 #   are 0, and hence all are. All together have rank (classes - 1) q, q being the rank of the rows with the offset's 1.
-
-Codes: TypeAlias = Sequence[int]
-Rows: TypeAlias = Sequence[Exact]
-
 VERDICT = {"separator": (None, PLANE), "refutation": (None, REFUTATION)}  # the fields of its own
 
 
@@ -498,7 +487,7 @@ def form_of_plane(plane: Any, classes: int, n_features: int) -> None:
     well(fits, "a separator must have one weight per feature and one offset, for each class (once for two)")
 
 
-def check_verdict(content: dict[str, Any], rows: Rows, codes: Codes) -> list[str]:
+def check_verdict(content: dict[str, Any], rows: Rows, codes: Sequence[int]) -> list[str]:
     """Return what has been checked, line by line; raise Fails or Malformed if the claim is not proved."""
     kind, classes, strictly = content["kind"], len(content["classes"]), content["kind"] == "separable"
     exact = [([*x, bottom], bottom) for x, bottom in rows] if content["fit_intercept"] else rows
@@ -525,21 +514,25 @@ def check_verdict(content: dict[str, Any], rows: Rows, codes: Codes) -> list[str
     return lines
 
 
-def sides(content: dict[str, Any], exact: Rows, codes: Codes) -> Iterator[tuple[int, int]]:
+def sides(content: dict[str, Any], exact: Rows, codes: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield every row with the sign of each of its inequalities under the plane of a document."""
     W = [numbers([*w, c]) for w, c in zip(content["separator"]["w"], content["separator"]["b"], strict=True)]
     if len(content["classes"]) == 2:  # the first has the weights 0
         W.insert(0, [Fraction(0)] * len(W[0]))
     if not content["fit_intercept"]:
-        what = "the plane has an offset, but the proof is about planes through the origin"
-        require(not any(w.pop() for w in W), what)
+        require(not any(w.pop() for w in W), "the plane has an offset, and the proof is about planes through 0")
     for own, rival in itertools.permutations(range(len(W)), 2):
         which = [i for i, code in enumerate(codes) if code == own]
         yield from zip(which, signs(list(map(sub, W[own], W[rival])), (exact[i] for i in which)), strict=True)
 
 
 def canceling(
-    which: Codes, rivals: Codes, multipliers: list[Fraction], exact: Rows, codes: Codes, classes: int
+    which: Sequence[int],
+    rivals: Sequence[int],
+    multipliers: list[Fraction],
+    exact: Rows,
+    codes: Sequence[int],
+    classes: int,
 ) -> list[Exact]:
     """Return inequalities, each of a row against a rival class, that add up to 0 with these multipliers."""
     for i, rival in zip(which, rivals, strict=True):
@@ -563,14 +556,10 @@ def inequality(x: list[Any], own: int, rival: int, classes: int) -> list[Any]:
 # from above (signs); from below a tree of cases does, in each of which *conditional refutations*, sums that are 0,
 # leave enough rows wrong: if the rows N with negative multipliers are wrong, one of the others, P, is wrong, too.
 # Rows that are equal are right or wrong together: a *group*, named by its first row.
-
-Groups: TypeAlias = frozenset[int]
-Refutation: TypeAlias = tuple[Groups, Groups]  # P and N
-
 DEEPEST = 1000  # splits above a case
 HEAVIEST = 2**53  # all weights together are less
 BUSIEST = 10**8  # cases times refutations common to all of them
-PAIRS = [[whole_number, whole_number]]  # numbers of refutations with their weights
+PAIRS = [[partial(natural, most=math.inf)] * 2]  # numbers of refutations with their weights
 ERRORS = {
     "lower": natural, "upper": natural, "sample_weight": (None, [natural]), "separator": PLANE, "wrong": [natural],
     "refutations": [{"rows": [natural], "multipliers": [number], "rivals?": [natural]}], "bits": natural,
@@ -599,7 +588,7 @@ def form_of_errors(content: dict[str, Any]) -> None:
     well(not depths, "the tree ends too early")
 
 
-def check_errors(content: dict[str, Any], rows: Rows, codes: Codes) -> list[str]:
+def check_errors(content: dict[str, Any], rows: Rows, codes: Sequence[int]) -> list[str]:
     """Return what has been checked, line by line; raise Fails or Malformed if the claim is not proved."""
     exact = [([*x, bottom], bottom) for x, bottom in rows] if content["fit_intercept"] else rows
     wrong, classes = set(content["wrong"]), len(content["classes"])
@@ -613,8 +602,7 @@ def check_errors(content: dict[str, Any], rows: Rows, codes: Codes) -> list[str]
     fits = len(wrong) == len(content["wrong"]) and max(wrong, default=0) < len(exact)
     require(fits, "a wrong row is listed twice or does not exist")
     for i, sign in sides(content, exact, codes):
-        fits = sign > 0 or i in wrong or not counted[i]
-        require(fits, f"row {i} is not strictly right, and not listed as wrong")
+        require(sign > 0 or i in wrong or not counted[i], f"row {i} is not strictly right, and not listed as wrong")
     require(sum(counted[i] for i in wrong) == content["upper"], "the wrong rows do not weigh upper")
     table = [conditional(each, exact, codes, group, classes) for each in content["refutations"]]
     cases = check_cases(content, table, group, capacity)
@@ -625,7 +613,7 @@ def check_errors(content: dict[str, Any], rows: Rows, codes: Codes) -> list[str]
     ]
 
 
-def conditional(each: dict[str, Any], exact: Rows, codes: Codes, group: Codes, classes: int) -> Refutation:
+def conditional(each: dict[str, Any], exact: Rows, codes: Sequence[int], group: Sequence[int], classes: int) -> Sides:
     """Return P and N, the groups with positive and with negative multipliers, of a refutation that cancels."""
     which, multipliers = each["rows"], numbers(each["multipliers"])
     require(max(which) < len(exact), "a refutation names a row that does not exist")
@@ -637,11 +625,11 @@ def conditional(each: dict[str, Any], exact: Rows, codes: Codes, group: Codes, c
     return P, N
 
 
-def check_cases(content: dict[str, Any], table: list[Refutation], group: Codes, capacity: dict[int, int]) -> int:
+def check_cases(content: dict[str, Any], table: list[Sides], group: Sequence[int], capacity: dict[int, int]) -> int:
     """Check every case of the tree, in which the groups K are held right and R wrong; return how many there are."""
     nodes, common, bits = content["tree"], content["common"], content["bits"]
 
-    def named(k: int) -> Refutation:
+    def named(k: int) -> Sides:
         require(k < len(table), "a case names a refutation that does not exist")
         return table[k]
 
@@ -649,7 +637,7 @@ def check_cases(content: dict[str, Any], table: list[Refutation], group: Codes, 
         P, N = named(k)
         return N <= R and not P & R and not P <= K
 
-    stack: list[tuple[Groups, Groups]] = [(frozenset(), frozenset())]
+    stack: list[Sides] = [(frozenset(), frozenset())]
     for each in nodes:
         K, R = stack.pop()
         if "row" in each:
@@ -685,7 +673,6 @@ def check_cases(content: dict[str, Any], table: list[Refutation], group: Codes, 
 # - Rest: others, with multipliers that are positive for inequalities, cancel and span all that are not separated.
 # - Coefficients: *finite* is a sum of constraints that are not separated; *+inf*, *-inf* a sum with multipliers not
 #   negative for inequalities, and ``direction`` has that sign; *undetermined* goes up and down in the cone.
-
 FAMILIES = {  # what the response of each may be
     "binomial": (["label"], ["number"], ["number", "failures"]),
     "poisson": (["number"],), "negative-binomial": (["number"],), "multinomial": (["label"],), "ordinal": (["label"],),
@@ -695,7 +682,6 @@ FAMILIES = {  # what the response of each may be
 
 FACTOR = {**COLUMN, "equals?": re.compile(".{0,4000}", re.S)}
 READING_OF_MODEL = {**READING, "columns": [({"product": [FACTOR]}, FACTOR)], "others": [str]}
-STATUSES = ("finite", "+inf", "-inf", "undetermined", "aliased")
 SUM = {"rows": [natural], "multipliers": [number]}  # of constraints
 COEFFICIENT = (
     {"name": str, "status": {"finite", "+inf", "-inf"}, **SUM},
@@ -709,7 +695,6 @@ SEPARATION = {
     "aliased": [{"column": natural, "columns": [natural], "multipliers": [number]}],
     "coefficients": [COEFFICIENT], "data": {**DATA, "reading": (None, READING_OF_MODEL)},
 }  # fmt: skip
-
 MOST_EMPTY = 1000  # classes without rows
 Found = list[tuple[Exact, bool]]  # constraints, and whether each is an equation
 Answer = dict[str, Any]  # by role: "label" a class number, "stratum" a text, all others numbers
@@ -833,7 +818,8 @@ def check_separation(content: dict[str, Any], rows: Rows, answers: Sequence[Answ
     claims.check_rest()
     claims.check_coefficients()
     statuses = [each["status"] for each in content["coefficients"]]
-    counts = ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
+    order = ("finite", "+inf", "-inf", "undetermined", "aliased")
+    counts = ", ".join(f"{statuses.count(status)} {status}" for status in order if status in statuses)
     return [
         f"{len(claims.rows)} constraints on {claims.width} coefficients of rank {len(claims.columns)}",
         f"a direction separates {len(claims.separated)} of them and leaves the others at 0",
@@ -849,7 +835,7 @@ class Claims:
         self.content, self.columns = content, content["columns"]
         self.rows, self.equal = [row for row, _ in found], [is_equal for _, is_equal in found]
         self.width, self.direction = len(found[0][0][0]), numbers(content["direction"])
-        self.aliased: dict[int, list[Fraction]] = {}
+        self.aliased: dict[int, list[Fraction]] = {}  # by column, a vector that all constraints are 0 on
 
     def inner(self, which: Sequence[int]) -> list[Exact]:
         """Return constraints that a document names, in the columns that are kept."""
@@ -928,12 +914,10 @@ class Claims:
                 found = self.combined(each, 0 if sign else None)
                 require(found == unit, f"the constraints do not add up to coefficient {j}")
                 require(sign == 0 or sign * self.direction[j] > 0, f"the direction leaves coefficient {j} at 0")
-                fits = sign or self.separated.isdisjoint(each["rows"])
-                require(fits, f"coefficient {j} is proved with separated constraints")
+                require(sign or self.separated.isdisjoint(each["rows"]), f"coefficient {j} needs separated constraints")
 
 
 # Part 7: the program.
-
 KINDS: dict[str, tuple[Any, ...]] = {  # by kind: its own fields, whether all go together, the check
     **dict.fromkeys(("separable", "quasi", "overlap", "not-separable"), (VERDICT, form_of_verdict, check_verdict)),
     "fewest-errors": (ERRORS, form_of_errors, check_errors),
@@ -943,6 +927,15 @@ KINDS: dict[str, tuple[Any, ...]] = {  # by kind: its own fields, whether all go
 
 def load(text: str) -> dict[str, Any]:
     """Return the content of a document; raise Malformed if it is not a proof."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        well(len(pairs) == len(found := dict(pairs)), "a key stands twice in an object")
+        return found
+
+    def numeral(text: str, kind: type = int, most: int = 20) -> Any:  # none of the proof: those are texts
+        well(len(text) <= most and math.isfinite(value := kind(text)), f"{text[:40]} is too long, or not a number")
+        return value
+
     well(len(text) <= LARGEST, f"it is longer than {LARGEST} characters")
     try:
         real = partial(numeral, kind=float, most=40)
@@ -963,19 +956,6 @@ def load(text: str) -> dict[str, Any]:
     well(content["meaning"] == meaning_of(content), "its sentence does not match what it proves")
     form_of_kind(content)
     return dict(content)
-
-
-def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, in which no key stands twice."""
-    found = dict(pairs)
-    well(len(found) == len(pairs), "a key stands twice in an object")
-    return found
-
-
-def numeral(text: str, kind: type = int, most: int = 20) -> Any:
-    """Return a number of the document that is none of the proof: whole ones have at most 20 digits, none is NaN."""
-    well(len(text) <= most and math.isfinite(value := kind(text)), f"{text[:40]} is too long, or not a number")
-    return value
 
 
 def digest_of(content: dict[str, Any]) -> str:

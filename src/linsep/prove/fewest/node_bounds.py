@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from linsep.prove.fewest.search import Search
 
 EPS = 1e-4  # how far a packing must be above the bound it proves: dyadic weights lose less
-_LOOSE = 0.3  # refutations covered by so much more than 1 are not passed on
-_DROP = 0.3  # the share of such refutations at which they are taken out of the program
+_LOOSE = 0.3  # refutations covered by so much more than 1 are not passed on to the cases of a node
 _SMOOTH = 0.7  # the share of earlier prices in those that new refutations are found at
 _NOISE = 0.01  # added to prices
 _MOST = 400  # programs of one round
@@ -108,7 +107,7 @@ class Cover:
         self.solver = highspy.Highs()
         for name, value in _OPTIONS.items():
             self.solver.setOptionValue(name, value)
-        self.cost, self.rows = cost, 0
+        self.cost = cost
         n = len(cost)
         none: Any = np.zeros(0)
         zeros, top = np.zeros(n), np.full(n, highspy.kHighsInf)
@@ -132,18 +131,6 @@ class Cover:
         indices = np.concatenate(sets).astype(np.int32)
         top = np.full(len(sets), highspy.kHighsInf)
         self.solver.addRows(len(sets), np.ones(len(sets)), top, len(indices), starts, indices, np.ones(len(indices)))
-        self.rows += len(sets)
-
-    def drop(self, which: Array) -> None:
-        """Remove refutations by their numbers, the others move up; the next program goes on without them."""
-        basis = self.solver.getBasis()
-        keep = np.ones(self.rows, dtype=bool)
-        keep[which] = False
-        status = basis.row_status
-        basis.row_status = [status[k] for k in np.flatnonzero(keep).tolist()]
-        self.solver.deleteRows(len(which), which.astype(np.int32))
-        self.solver.setBasis(basis)
-        self.rows -= len(which)
 
     def solve(self, clock: Budget) -> tuple[Floats, Floats] | None:
         """Return the cover ``y`` and the packing ``u``; None if the solver gave up.
@@ -152,7 +139,7 @@ class Cover:
         """
         import highspy
 
-        if self.rows == 0:
+        if self.solver.getNumRow() == 0:
             return np.zeros(self.solver.getNumCol()), np.zeros(0)
         tries = 2
         while tries:
@@ -183,8 +170,7 @@ class Bounding:
         # one of several inequalities of a wrong item fails, nobody knows which
         self.barred = self.held < 0 if self.V > 1 else np.zeros(len(self.held), dtype=bool)
         self.cover = Cover(search.items.cost)
-        self.active: list[int] = []  # refutations in the program
-        self.members: set[int] = set()
+        self.active: dict[int, None] = {}  # refutations in the program, in its order
         self.asked = 0  # linear programs solved
         self.prices = node.y.copy()
 
@@ -229,7 +215,6 @@ class Bounding:
                 before, effort = value, 0.0
             if effort > _PATIENCE:
                 return False
-            self._drop_loose()
             asked = self.asked
             if not (self._from_pool() or self._priced() or self._settled()):
                 return False
@@ -285,7 +270,7 @@ class Bounding:
 
     def _enlist(self, numbers: Any) -> int:
         """Add refutations to the program; return how many were new to it."""
-        new = [int(k) for k in numbers if int(k) not in self.members]
+        new = [int(k) for k in numbers if int(k) not in self.active]
         sets = []
         for k in new:
             items = self.pool.cuts[k].items
@@ -295,8 +280,7 @@ class Bounding:
                 return 1
             sets.append(free)
         self.cover.add(sets)
-        self.active += new
-        self.members.update(new)
+        self.active.update(dict.fromkeys(new))
         return len(new)
 
     def _solve(self) -> float | None:
@@ -313,16 +297,6 @@ class Bounding:
             exact = sum(k not in self.pool.exact for k, _ in node.packing)
             clock.reserve = 1.2 * self.search.pace * exact + self.search.closing
         return value
-
-    def _drop_loose(self) -> None:
-        """Take refutations out of the program that the cover has more than covered; they come back from the pool."""
-        covered = self.pool.covered(self.node.y, self.state)[self.active]
-        loose = np.flatnonzero(covered > 1 + _LOOSE)
-        if len(loose) > _DROP * len(self.active):
-            self.cover.drop(loose)
-            gone = set(loose.tolist())
-            self.members.difference_update(self.active[p] for p in gone)
-            self.active = [k for p, k in enumerate(self.active) if p not in gone]
 
     def _from_pool(self) -> int:
         """Add refutations found elsewhere that the cover lacks."""

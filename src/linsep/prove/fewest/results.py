@@ -379,14 +379,14 @@ def _proved(search: Search) -> tuple[Proof, int]:
 
 def _capped(found: Fewest, search: Search, lower: int, most: float) -> Fewest:
     """Return the result with the largest lower bound whose proof is short enough."""
-    if _size(found) <= most * 1e6:
+    if proof_size(found) <= most * 1e6:
         return found
     best: Fewest | None = None
     low, high = 0, lower
     while low < high:
         middle = (low + high) // 2
         shorter = replace(found, lower=search.items.base + middle, certificate=write_proof(search, middle))
-        if _size(shorter) <= most * 1e6:
+        if proof_size(shorter) <= most * 1e6:
             best, low = shorter, middle + 1
         else:
             high = middle
@@ -396,8 +396,8 @@ def _capped(found: Fewest, search: Search, lower: int, most: float) -> Fewest:
     return replace(best, note=note)
 
 
-def _size(fewest: Fewest) -> int:
-    """Return how many bytes the certificate takes as a document, about."""
+def proof_size(fewest: Fewest) -> int:
+    """Return how many bytes a certificate takes as a document, about."""
     return len(json.dumps(claim_of(fewest), separators=(",", ":")))
 
 

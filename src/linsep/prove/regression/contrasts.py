@@ -23,7 +23,9 @@ def contrast(c: Any, names: Sequence[str]) -> list[Fraction]:
     if isinstance(c, Mapping):
         found = [Fraction(0)] * len(names)
         for name, value in c.items():
-            found[place(name, names)] += _exact(value)
+            if name not in names:
+                raise unknown(name, names, "coefficient")
+            found[list(names).index(name)] += _exact(value)
         return found
     values = [_exact(value) for value in c]
     if len(values) != len(names):
@@ -36,13 +38,6 @@ def _exact(value: Any) -> Fraction:
         return Fraction(value if isinstance(value, int | Fraction | Decimal | str) else float(value))
     except (TypeError, ValueError, OverflowError):
         raise DataError("", f"{value!r} is not a number") from None
-
-
-def place(name: str, names: Sequence[str]) -> int:
-    """Return the place of a coefficient, or an error with near names."""
-    if name in names:
-        return list(names).index(name)
-    raise unknown(name, names, "coefficient")
 
 
 def unknown(name: str, names: Sequence[str], what: str = "column") -> DataError:

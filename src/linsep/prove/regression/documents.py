@@ -13,12 +13,15 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.arrays import is_sparse, to_rows
 from linsep.data.parallel import together
+from linsep.errors import DataError
 from linsep.problem import Array, Values
 from linsep.prove.check.linsep_check import (
     Fails,
+    Malformed,
     answers,
     check_separation,
     coefficient_names,
+    factors_of,
     label_text,
     meaning_of,
     whole,
@@ -29,9 +32,11 @@ from linsep.prove.documents import numbers_written, sealed
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.numbers.given import exact_rows
+from linsep.prove.numbers.text import signs_of
 from linsep.prove.regression.families import is_share
 from linsep.prove.regression.fast_check import holds
 from linsep.prove.regression.inputs import ORDERED, Given
+from linsep.prove.regression.reading import design_of, specs_of
 
 # ---------------------------------------------------------------------------------------------------------------
 # What is claimed
@@ -235,3 +240,42 @@ def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Gi
         content["alias"], len(answers), which, columns.get("stratum"), (), (), columns.get("weight"),
         order,
     )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Readings of documents
+
+
+def reading_of(given: Any, table: Any, parts: list[str], missing: str) -> dict[str, Any] | None:
+    """Return how a table becomes design and response; None if a formula has computed some of it."""
+    columns = specs_of(list(given.names), given.X, table, given.values) if parts else None
+    if columns is None or len(parts) != len(response_of(given)[0]):
+        return None
+    return {
+        "columns": columns,
+        "target": parts[0],
+        "others": parts[1:],
+        "missing": missing,
+        **signs_of(table.source),
+    }
+
+
+def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]]:
+    """Return the design and the columns of the response of a document, from a table; raise Fails if it has not them."""
+    how = content["data"]["reading"]
+    if how is None:
+        last = len(frame.columns) - len(content["response"])
+        columns = [{"column": name} for name in frame.columns[: max(0, last)]]
+        parts, missing = frame.columns[max(0, last) :], "error"
+    else:
+        columns, parts, missing = how["columns"], [how["target"], *how["others"]], how["missing"]
+    used = list(dict.fromkeys([*(each["column"] for each in factors_of(columns)), *parts]))
+    for name in used:
+        if name not in frame.columns:
+            raise Malformed(f"there is no column {name[:40]!r}")
+    try:
+        kept = frame.only(used).complete(parts, missing)
+        X = design_of(columns, kept, content["values"])
+    except DataError as error:
+        raise Fails(str(error)) from None
+    return X, [kept[name].tolist() for name in parts]

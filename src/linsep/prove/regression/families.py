@@ -115,6 +115,13 @@ def _placed(column: Array, order: tuple[Any, ...]) -> Array:
     return codes
 
 
+def grouped(column: Array) -> tuple[Array, Array]:
+    """Return a row of every group of labels that are spelled alike, and the group of every row, in that order."""
+    spelled = np.array([label_text(label) for label in column.tolist()], dtype=object)
+    _, first, codes = np.unique(spelled, return_index=True, return_inverse=True)
+    return first, codes.ravel()
+
+
 def is_share(y: Array) -> bool:
     """Return whether a response, of the rows that count, is 0 and 1, or proportions, and not labels."""
     if y.dtype.kind not in "fiu" and (y.dtype != object or not all(isinstance(v, int | float) for v in y.tolist())):
@@ -323,10 +330,9 @@ def _exact_difference(a: Any, b: Any) -> Any:
 
 def in_order(strata: Array) -> tuple[Array, Array]:
     """Return the groups in the order of their first rows, and the number of the group of every row."""
-    spelled = np.array([label_text(label) for label in strata.tolist()])
-    _, first, codes = np.unique(spelled, return_index=True, return_inverse=True)
+    first, codes = grouped(strata)
     order = np.argsort(first, kind="stable")
-    return strata[first[order]], np.argsort(order)[codes.ravel()]
+    return strata[first[order]], np.argsort(order)[codes]
 
 
 def _conditional(given: Given, design: Cells) -> Model:

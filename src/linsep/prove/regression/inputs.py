@@ -26,7 +26,7 @@ from linsep.prove.numbers.cells import LongDecimals, canonical, whole_table
 from linsep.prove.numbers.given import BINARY, DECIMAL
 from linsep.prove.numbers.text import default_values, refuse_rounded
 from linsep.prove.regression.contrasts import unknown
-from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
+from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, grouped, labels, numbers
 from linsep.prove.regression.reading import WIDE, coded, design_of, joined, unrounded
 from linsep.prove.regression.table import ColumnCategories, ModelTable, read_table
 
@@ -107,7 +107,9 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     if isinstance(X, ModelTable) and X.source is not None:
         refuse_rounded(X.source, options["values"])
     matrix, names = _matrix(X, options["names"], options["values"])
-    values = options["values"] or (DECIMAL if _has_decimals(matrix) else BINARY)
+    first = matrix[:1].ravel().tolist() if matrix.dtype == object else []
+    written = isinstance(matrix, LongDecimals) or any(isinstance(value, str | bytes | Decimal) for value in first)
+    values = options["values"] or (DECIMAL if written else BINARY)
     n = matrix.shape[0]
     if n == 0:
         raise DataError("", "there are no rows")
@@ -133,12 +135,6 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
         family, matrix, y, tuple(names), offset, values, options["alias"], n, which, strata, absorb, notes, weights,
         order, options.get("formula"),
     )  # fmt: skip
-
-
-def _has_decimals(matrix: Any) -> bool:
-    """Return whether some column is written in decimals: texts, or ``Decimal``."""
-    first = matrix[:1].ravel().tolist() if matrix.dtype == object else []
-    return isinstance(matrix, LongDecimals) or any(isinstance(value, str | bytes | Decimal) for value in first)
 
 
 def _family(family: Any) -> str:
@@ -281,9 +277,8 @@ def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
             name, column = each, _column(X, each)
         column = np.asarray(column)
         _refuse_gap(column, f"the factor {name!r}")
-        spelled = np.array([label_text(label) for label in column.tolist()], dtype=object)
-        _, first, codes = np.unique(spelled, return_index=True, return_inverse=True)
-        found.append(Factor(str(name), codes.ravel(), tuple(column[first].tolist())))
+        first, codes = grouped(column)
+        found.append(Factor(str(name), codes, tuple(column[first].tolist())))
     return tuple(found)
 
 
@@ -553,7 +548,9 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         missing = [str(name) for name in parsed.required_variables if str(name) not in columns]
         if missing:
             raise unknown(sorted(missing)[0], columns)
-        wide = sum(frame[str(name)].nunique() for name in parsed.required_variables if _is_words(frame[str(name)]))
+        used = [frame[str(name)] for name in parsed.required_variables]
+        words = [each for each in used if hasattr(each, "cat") or np.asarray(each[:1]).dtype.kind not in "biuf"]
+        wide = sum(each.nunique() for each in words)
         output = "sparse" if wide > WIDE else "numpy"
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)  # a level that the model does not have
@@ -570,10 +567,6 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
 
         return sp.csr_array(matrix.__wrapped__), names, matrix.model_spec
     return np.ascontiguousarray(np.asarray(matrix)), names, matrix.model_spec
-
-
-def _is_words(series: Any) -> bool:
-    return np.asarray(series[:1]).dtype.kind not in "biuf" or hasattr(series, "cat")
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -162,7 +162,9 @@ def _columns(result: Any) -> tuple[list[str], dict[str, str]]:
     given, model, face = result._given, result._model, result._face
     ids = model.system.ids
     left = ids[~face.separated[ids]]
-    reasons = {each: f"it depends on {_sum(parts)}" for each, parts in result.aliased.items()}
+    reasons = {
+        each: f"it depends on {', '.join(parts) or 'nothing: it is zero'}" for each, parts in result.aliased.items()
+    }
     first = [*model.order[result.listed :], *model.order[: result.listed]]  # columns may depend on absorbed factors
     system, shown = face.system, [result._position[u] for u in first if u in result._position]
     name = {k: model.names[j] for j, u in enumerate(model.order) if (k := result._position.get(u)) is not None}
@@ -206,10 +208,6 @@ def _strata(result: Any) -> tuple[Array, Array]:
     _, group = connected_components(graph, directed=False)
     rows = np.unique(np.concatenate((first, second)))
     return rows, np.unique(group[rows], return_inverse=True)[1].ravel()
-
-
-def _sum(parts: dict[str, Fraction]) -> str:
-    return ", ".join(parts) or "nothing: it is zero"
 
 
 def _design(given: Any, rows: Array, kept: list[str]) -> Any:

@@ -19,10 +19,8 @@ from linsep.data.schema import DATE, NUMBER, TEXT, is_numeric
 from linsep.data.tables import bag
 from linsep.errors import DataError
 from linsep.problem import Array, Values
-from linsep.prove.check.linsep_check import Fails, Malformed, factors_of
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.given import BINARY, DECIMAL, shown
-from linsep.prove.numbers.text import signs_of
 from linsep.prove.regression.contrasts import unknown
 from linsep.prove.regression.table import LongColumn, ModelTable
 
@@ -281,48 +279,3 @@ def _long_decimals(columns: list[Any]) -> LongDecimals:
     long = [column for column in columns if isinstance(column, LongColumn)]
 
     return LongDecimals(near, read, lambda: any(column.tiny for column in long), digits=digits)
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Readings of documents
-
-
-def reading_of(given: Any, table: Any, parts: list[str], missing: str) -> dict[str, Any] | None:
-    """Return how a table becomes design and response; None if a formula has computed some of it."""
-    columns = specs_of(list(given.names), given.X, table, given.values) if parts else None
-    if columns is None or len(parts) != 1 + len(given_parts(given)):
-        return None
-    return {
-        "columns": columns,
-        "target": parts[0],
-        "others": parts[1:],
-        "missing": missing,
-        **signs_of(table.source),
-    }
-
-
-def given_parts(given: Any) -> list[Any]:
-    """Return what a response has beside its first column."""
-    second = [1] if np.asarray(given.y).ndim == 2 else []
-    return [*second, *(each for each in (given.strata, given.weights) if each is not None)]
-
-
-def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]]:
-    """Return the design and the columns of the response of a document, from a table; raise Fails if it has not them."""
-    how = content["data"]["reading"]
-    if how is None:
-        last = len(frame.columns) - len(content["response"])
-        columns = [{"column": name} for name in frame.columns[: max(0, last)]]
-        parts, missing = frame.columns[max(0, last) :], "error"
-    else:
-        columns, parts, missing = how["columns"], [how["target"], *how["others"]], how["missing"]
-    used = list(dict.fromkeys([*(each["column"] for each in factors_of(columns)), *parts]))
-    for name in used:
-        if name not in frame.columns:
-            raise Malformed(f"there is no column {name[:40]!r}")
-    try:
-        kept = frame.only(used).complete(parts, missing)
-        X = design_of(columns, kept, content["values"])
-    except DataError as error:
-        raise Fails(str(error)) from None
-    return X, [kept[name].tolist() for name in parts]

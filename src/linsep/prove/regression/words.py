@@ -21,18 +21,13 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def columns_counted(result: Any) -> str:
-    """Return how many columns there are, and their rank."""
-    return f"{len(result.names):,} of rank {result.rank:,}"
-
-
 def summary(result: Any) -> str:
     """Return a table and sentences."""
     n, s = len(result._given.which), len(result.separated)
     lines = [
         f"Separation in a {result.family} model: {SEPARATED[result.kind]}",
         f"rows       {n:,}, of which {s:,} {'is' if s == 1 else 'are'} separated (fitted perfectly in the limit)",
-        f"columns    {columns_counted(result)}"
+        f"columns    {len(result.names):,} of rank {result.rank:,}"
         + (f"; the likelihood rises forever in {counted(result.dimension, 'direction')}" if result.dimension else ""),
         "",
     ]
@@ -56,24 +51,23 @@ def sentences(result: Any, response: str = "y") -> list[str]:
     if result.kind == "overlap":
         found = ["The maximum likelihood estimate exists: every estimable coefficient is finite"]
         return found + _aliases(result)
+    shown = list(zip(result.names, result.statuses, strict=True))[: result.listed]
     found = []
-    for name, status in _shown(result):
+    for name, status in shown:
         if status in _INFINITE and len(found) < 8:
             found.append(f"{name} is {_INFINITE[status]}" + _because(result, name, response))
-    more = sum(status in _INFINITE for _, status in _shown(result)) - len(found)
+    more = sum(status in _INFINITE for _, status in shown) - len(found)
     if more > 0:
         found.append(f"{counted(more, 'other coefficient')} {'is' if more == 1 else 'are'} infinite")
     found += [rule.sentence(response) for rule in _single_columns(result)[:2]]
-    open_ = [name for name, status in _shown(result) if status == "undetermined"]
+    open_ = [name for name, status in shown if status == "undetermined"]
     if open_:
-        shown = ", ".join(open_[:6]) + (f" and {len(open_) - 6} more" if len(open_) > 6 else "")
+        some = ", ".join(open_[:6]) + (f" and {len(open_) - 6} more" if len(open_) > 6 else "")
         verb, them = ("has", "it") if len(open_) == 1 else ("have", "them")
-        found.append(f"{shown} {verb} no limit: maximum likelihood does not determine {them}")
-    return [
-        *found,
-        *_aliases(result),
-        f"{_advice(result)}; for finite estimates of all coefficients, {_finite(result)}",
-    ]
+        found.append(f"{some} {verb} no limit: maximum likelihood does not determine {them}")
+    call = {"binomial": "FirthLogisticRegression().fit(X, y)", "cox": "FirthCoxPH().fit(X, y)"}.get(result.family)
+    firth = "use Firth's penalty or a prior" + (f" (pip install firthmodels: {call})" if call else "")
+    return [*found, *_aliases(result), f"{_advice(result)}; for finite estimates of all coefficients, {firth}"]
 
 
 def _single_columns(result: Any) -> tuple[ColumnRule, ...]:
@@ -87,12 +81,6 @@ def _single_columns(result: Any) -> tuple[ColumnRule, ...]:
     X = given.X[which]
     rules = telling_columns(X, codes[which], tuple(classes), given.names)
     return tuple(rule for rule in rules if not _because(result, rule.name, ""))
-
-
-def _finite(result: Any) -> str:
-    """Return how to get finite estimates."""
-    call = {"binomial": "FirthLogisticRegression().fit(X, y)", "cox": "FirthCoxPH().fit(X, y)"}.get(result.family)
-    return "use Firth's penalty or a prior" + (f" (pip install firthmodels: {call})" if call else "")
 
 
 def _advice(result: Any) -> str:
@@ -127,11 +115,6 @@ def _is_ordinary(result: Any, left: Any) -> bool:
         return bool(left.choices[:, np.unique(codes)].all())
     ends = np.column_stack((codes == codes.min(), codes == codes.max()))
     return bool((left.choices | ends).all())
-
-
-def _shown(result: Any) -> list[tuple[str, str]]:
-    """Return the coefficients that are listed, with their statuses."""
-    return list(zip(result.names, result.statuses, strict=True))[: result.listed]
 
 
 def _aliases(result: Any, most: int = 6) -> list[str]:

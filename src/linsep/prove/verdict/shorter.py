@@ -15,8 +15,8 @@ import numpy as np
 
 from linsep.problem import Array, Floats
 from linsep.prove.check.integers import over_common
-from linsep.prove.claims import SEPARABLE, Claim, Separator
-from linsep.prove.numbers.given import exact_array
+from linsep.prove.claims import SEPARABLE, Claim
+from linsep.prove.numbers.cells import exact_plane
 
 _DIGITS = (1, 2, 3, 4, 6, 8, 12)
 _SHORT = 10**15  # whole numbers up to here are rounded the short way
@@ -39,11 +39,7 @@ def shorter(verdict: Claim, codes: Array, heights: Heights, holds: Callable[[Cla
     for w, c in candidates:
         if _length(w, c) >= length:
             continue
-        table = exact_array([*(value for row in w for value in row), *c])
-        plane = Separator(table[: -len(c)].reshape(len(w), -1), table[-len(c) :])
-        if np.ndim(verdict.separator.w) == 1:
-            plane = Separator(plane.w[0], plane.b.tolist()[0])
-        other = replace(verdict, separator=plane)
+        other = replace(verdict, separator=exact_plane(w, c, np.ndim(verdict.separator.w)))
         if holds(other):
             return other
     return verdict
