@@ -155,7 +155,6 @@ def notice(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _words(error: Exception) -> str:
-    """Return what an error says, in the words of the command line."""
     if isinstance(error, DataError | ParameterError):
         return error.words(as_option)
     if isinstance(error, OSError) and error.strerror:

@@ -149,7 +149,6 @@ def errors(
 
 
 def _sentence(found: Any, n: int) -> str:
-    """Return the bracket in words."""
     if found.upper == 0:
         return f"a plane has all of {count(n, 'row')} right: proved"
     if found.proved:
@@ -180,7 +179,6 @@ def _facts(found: Any, X: Any, y: Any, labels: list[Any], names: list[RowName], 
 
 
 def _lines(found: Any, facts: dict[str, Any], X: Any, source: Any) -> dict[str, str]:
-    """Return the lines of the report, by name."""
     lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(found.classes)} classes"}
     lines |= label_line(source, len(found.classes))
     lines["time"] = f"{facts['seconds']:.2f} s for both bounds and their exact proof"
@@ -212,7 +210,6 @@ def _other_labels(found: Any, X: Any) -> list[Any]:
 
 
 def _first_rows_of(labels: list[Any], y: Any, source: Any) -> list[int]:
-    """Return for each label the first row of the source that has it."""
     import numpy as np
 
     first = {label: int(source.dropped.in_source(np.flatnonzero(y == label)[0])) for label in set(labels)}
@@ -220,7 +217,6 @@ def _first_rows_of(labels: list[Any], y: Any, source: Any) -> list[int]:
 
 
 def _table(found: Any, X: Any, y: Any, labels: list[Any], rows: list[RowName], names: Any) -> Any:
-    """Return the rows that stand in the way as a table."""
     fold: dict[str, Any] = {"overflow": "fold"}
     heads = {"label": fold, "plane says": fold, "depth": {"justify": "right", "no_wrap": True}}
     which = found.rows[:_SHOWN]

@@ -314,7 +314,6 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
 
 
 def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], proof: str | None) -> None:
-    """Print the report on a run, and what to try next."""
     labels = [str(label) for label in learner.classes_.tolist()]
     listed = ", ".join(labels if len(labels) <= 8 else [*labels[:6], "…", labels[-1]])
     reason, wrong, speed = facts["stop_reason"], facts["training_errors"], facts["megabytes_per_second"]
@@ -344,7 +343,6 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], 
 
 
 def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
-    """Return the lines of the report about the run, by name."""
     reason, wrong, lines = facts["stop_reason"], facts["training_errors"], {}
     if reason is not None:
         from linsep.models.progress import margin_bound
@@ -367,7 +365,6 @@ def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
 
 
 def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
-    """Train from the files, a block at a time."""
     from linsep.models.from_files import fit_source
 
     size = source.size
@@ -389,7 +386,6 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
 
 
 def _fit_on_cluster(place: Place, learner: Any, source: Source, watching: Meter, **how: Any) -> None:
-    """Train on the cluster."""
     before = [0, 0, 0, 0]  # round, rows looked at before it, shards heard in it, mistakes so far
     size: int | None = None  # rows of a whole round, once there was one
 
@@ -473,7 +469,6 @@ def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
 
 
 def _seconds(text: str) -> float:
-    """Return a time such as 30s, 5m or 1h in seconds."""
     unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
     try:
         seconds = float(text if unit is None else text[:-1]) * (unit or 1)
@@ -635,7 +630,6 @@ def _mixing_lines(learner: Any) -> dict[str, str]:
 
 
 def _proof_facts(learner: Any, source: Source, path: str | None) -> dict[str, Any]:
-    """Return the facts about the proof that a run found."""
     found = getattr(learner, "refutation_", None)
     work = float(sum(getattr(learner, "history_", {}).get("proof_work", ())))
     if found is None:

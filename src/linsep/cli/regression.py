@@ -284,7 +284,6 @@ def _modeled(X: Any, y: Any, options: dict[str, Any], model: ModelOptions, table
 
 
 def _by_formula(probe: Any, model: ModelOptions, table: TableOptions) -> RegressionInput:
-    """Return the model of a formula."""
     from linsep.prove.regression.inputs import formula_columns
     from linsep.prove.regression.table import read_table
 
@@ -311,7 +310,6 @@ def _by_formula(probe: Any, model: ModelOptions, table: TableOptions) -> Regress
 
 
 def _by_target(probe: Any, model: ModelOptions, table: TableOptions) -> RegressionInput:
-    """Return the model of a response and all other columns."""
     import numpy as np
 
     from linsep.prove.regression.table import read_table
@@ -361,7 +359,6 @@ def lines_named(table: Any) -> Iterator[None]:
 
 
 def _statuses(found: Any) -> Any:
-    """Return the coefficients as a table."""
     from rich.table import Table
     from rich.text import Text
 

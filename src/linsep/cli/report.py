@@ -137,7 +137,6 @@ def _facts(found: Any, source: Any) -> dict[str, Any]:
 
 
 def _lines(found: Any, source: Any, facts: dict[str, Any], delta: float) -> dict[str, str]:
-    """Return the lines of the report, by name."""
     lines = {
         "rows": f"{found.rows:,} of {count(found.features, 'feature')}, {count(len(found.classes), 'class')}",
         "columns": kinds_line(facts["columns"]),

@@ -70,7 +70,6 @@ class _EncodedText(io.StringIO):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The name of the encoding."""
         return self._written_as
 
 
@@ -196,7 +195,6 @@ class Meter:
 
 
 def _bar(what: str) -> tuple[Any, Any]:
-    """Return a progress bar on standard error, and its task."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 

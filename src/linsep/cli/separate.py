@@ -168,7 +168,6 @@ class _Found(NamedTuple):
 
 
 def _decided(source: Any, offset: bool, deciding: Deciding, clock: Clock, screen: Screen) -> _Found:
-    """Return the verdict on a source."""
     from linsep.prove.numbers.text import default_values, exact_table
     from linsep.prove.verdict.separability import decide_table, encoded, undecided
 
@@ -203,7 +202,6 @@ def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, 
 def _lines(
     verdict: Any, source: Any, facts: dict[str, Any], best: Any, lacks: str, ties: Any, margin_seconds: float
 ) -> dict[str, str]:
-    """Return the lines of the report, by name."""
     rows, features = facts["rows"], facts["features"]
     lines = {"rows": "not all were read in the time given"}
     if rows is not None:
@@ -255,7 +253,6 @@ def _largest_margin(found: _Found, offset: bool, deciding: Deciding, clock: Cloc
 
 
 def _contradiction(verdict: Any, y: Any, names: list[RowName]) -> list[dict[str, Any]] | None:
-    """Return the rows of a refutation with their labels and multipliers."""
     found = verdict.refutation
     if found is None:
         return None
@@ -267,7 +264,6 @@ def _contradiction(verdict: Any, y: Any, names: list[RowName]) -> list[dict[str,
 
 
 def _pairs_table(pairs: Any) -> Any:
-    """Return the pairs of classes as a table."""
     from rich.table import Table
 
     from linsep.prove.class_pairs import HEAD

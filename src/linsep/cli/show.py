@@ -106,7 +106,6 @@ def _lines(fitted: Any, weights: int) -> dict[str, str]:
 
 
 def _weights(strongest: list[dict[str, Any]], b: Any, labels: list[Any]) -> Any:
-    """Return the strongest weights and the offsets as a table."""
     from rich.table import Table
 
     columns = ["weight"] if len(b) == 1 else labels
@@ -181,7 +180,6 @@ def _rows(model: Any, data: list[str], reading: ReadingAgain) -> tuple[Any, Any,
 def _figures(
     model: Any, X: Any, y: Any, numbers: Any, folder: str, pictures: Pictures
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield the name of every figure and a function that draws it."""
     import linsep
     from linsep.pages.reporting.study import theorem_margin
     from linsep.prove.bounds.audits import audit_trail, own_trail
@@ -223,7 +221,6 @@ def _figures(
 
 
 def _film(film: Any) -> Any:
-    """Close the figure of an animation that has been written."""
     import matplotlib.pyplot as plt
 
     plt.close(film._fig)
@@ -231,7 +228,6 @@ def _film(film: Any) -> Any:
 
 
 def _write(figure: Any, path: str, image: str) -> None:
-    """Write a figure whole or not at all, and close it."""
     import matplotlib.pyplot as plt
 
     from linsep.data.files import replacing

@@ -102,7 +102,6 @@ def verify(
 
 
 def _why_not(about: dict[str, Any], shape: tuple[int, int]) -> str:
-    """Return for which data a proof was written, and which these are."""
     return (
         f"It was written for {about['n_rows']} rows of {about['n_features']} features; this file has {shape[0]} of "
         f"{shape[1]}. "
@@ -110,7 +109,6 @@ def _why_not(about: dict[str, Any], shape: tuple[int, int]) -> str:
 
 
 def _write_checker(path: str | None) -> None:
-    """Write the plain check as one program."""
     from linsep.prove.check.standalone import program
 
     if path is not None:
@@ -165,7 +163,6 @@ def _outcome(verdict: Any, content: dict[str, Any], source: Source, plain: bool)
 
 
 def _about_rows(source: Source, shape: tuple[int, int]) -> dict[str, str]:
-    """Return which rows and labels were checked."""
     names = ", ".join(file.name for file in source.files[:3]) + (" and others" if len(source.files) > 3 else "")
     target = source.layout.target if source.layout is not None else None
     labels = "as the file has them" if target is None else f"taken from column {target!r}"
@@ -173,7 +170,6 @@ def _about_rows(source: Source, shape: tuple[int, int]) -> dict[str, str]:
 
 
 def _about_model(content: dict[str, Any], data: str) -> dict[str, str]:
-    """Return which rows and labels of a regression were checked."""
     about, how = content["data"], content["data"]["reading"]
     columns = [] if how is None else [how["target"], *how["others"]]
     labels = f"taken from {', '.join(map(repr, columns)) or 'the last columns of the file'}"
@@ -183,7 +179,6 @@ def _about_model(content: dict[str, Any], data: str) -> dict[str, str]:
 
 
 def _lines(content: dict[str, Any], outcome: CheckResult, about: dict[str, str]) -> dict[str, str]:
-    """Return what has been verified, what has not, and who made the proof."""
     lines = {**about, "values": _VALUES[content["values"]]}
     for k, line in enumerate(outcome.checked):
         lines["checked" if k == 0 else " " * k] = line

@@ -158,7 +158,6 @@ def _path(file: File) -> str:
 
 
 def _pieces(file: File, form: str, most: int) -> list[Piece]:
-    """Return the pieces of one file."""
     path, size = str(file.path), file.size or 0
     if form == "npy":
         array = mapped(file)
@@ -187,7 +186,6 @@ def _pieces(file: File, form: str, most: int) -> list[Piece]:
 
 
 def _even(path: str, units: int, size: int, most: int) -> list[Piece]:
-    """Cut rows or batches of about the same size into equally many."""
     parts = max(1, min(units, -(-size // most)))
     if parts == 1:
         return [(path, None, size)]
@@ -202,7 +200,6 @@ def quotes(piece: Piece) -> int:
 
 
 def _count(path: str, span: tuple[int, int], byte: bytes) -> int:
-    """Return how often a byte occurs in part of a file."""
     found, left = 0, span[1] - span[0]
     try:
         with open_bytes(path) as text:

@@ -135,7 +135,6 @@ def to_rows(X: Any) -> Rows:
 
 
 def _names_twice(rows: Sparse, n_features: int) -> bool:
-    """Say whether a sparse row names a column twice."""
     if len(rows.indices) >= n_features:
         return bool(_repeats(rows, np.full(n_features, -1, np.int64)))
     ends = rows.indptr.astype(np.int64)
@@ -170,7 +169,6 @@ def _read_only(values: Array) -> Array:
 
 
 def _even(X: Any) -> None:
-    """Refuse a list of rows that are not of one length."""
     if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
         for i, row in enumerate(X):
             if len(row) != len(X[0]):
@@ -224,7 +222,6 @@ def _own_columns(X: Any) -> list[Array]:
 
 
 def _check_cell(cell: Any, where: str) -> None:
-    """Refuse a number that float64 does not hold."""
     if isinstance(cell, np.longdouble | Decimal):
         cell = Fraction(*cell.as_integer_ratio()) if np.isfinite(float(cell)) else float(cell)
     if isinstance(cell, np.integer):

@@ -139,7 +139,6 @@ def unread_number(cells: Sequence[str]) -> str | None:
 
 
 def _is_date(cell: str, form: str) -> bool:
-    """Say whether a cell is a date written so."""
     if form == _ISO:
         return re.fullmatch(_ISO_SHAPE, cell, re.ASCII) is not None
     if form in _SHAPES and re.fullmatch(_SHAPES[form], cell, re.ASCII) is None:
@@ -206,7 +205,6 @@ def decimal_sign(columns: Iterable[Sequence[str]], delimiter: str) -> str:
 
 
 def _bare(cell: str) -> str:
-    """Return a cell without its unit or its percent sign."""
     found = split_unit(cell)
     return cell.strip().removesuffix("%") if found is None else found[0]
 
@@ -250,7 +248,6 @@ def without_missing(column: Any, marks: Collection[str]) -> Any:
 
 
 def _all(true: Any, column: Any) -> bool:
-    """Say whether all cells that are not missing have passed."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -242,7 +242,6 @@ class TypedSource(TableSource):
                 first += batch.num_rows
 
     def _cell_error(self, where: str, error: CellError) -> ReadError:
-        """Return what is wrong in a cell as users are told it."""
         if isinstance(error, WrongKindError):
             return self.wrong_kind(where, error.column, str(error))
         return self.error(where, str(error), *error.settings)

@@ -120,7 +120,6 @@ class DelimitedSource(TableSource):
         file.encoding = self.options.encoding
 
     def _prepare(self, file: File) -> None:
-        """Tell a file how its text is written, and which lines are no rows."""
         options = self.options
         file.encoding, file.comment = options.encoding, (options.comment or "").encode()
         file.skip_rows = 0
@@ -133,7 +132,6 @@ class DelimitedSource(TableSource):
     # What the columns are
 
     def _choose(self) -> tuple[int | None, list[int]]:
-        """Return the column of the target and those of the features."""
         layout = self.options.layout
         if (
             layout is not None
@@ -147,7 +145,6 @@ class DelimitedSource(TableSource):
         return choose(self._all, self.options)
 
     def _decide(self, rows: list[Line], chosen: list[int]) -> Layout:
-        """Decide by the first rows what each column is."""
         asked, marks = self._asked(), self._number_format.missing
         columns = []
         for j, column in zip(chosen, columns_of(rows, chosen, marks), strict=True):
@@ -170,7 +167,6 @@ class DelimitedSource(TableSource):
         return self._new_layout(taken, self._header, target)
 
     def _tell(self, rows: list[Line], kinds: dict[str, str]) -> None:
-        """Tell of decisions that a user may not expect."""
         name = self.files[0].name
         if self._counted:
             self.note(
@@ -294,7 +290,6 @@ class DelimitedSource(TableSource):
         return Shape(names, np.array([wanted.get(name, UNWANTED) for name in names], dtype=np.int64), lines)
 
     def _check_names(self, file: File, names: list[str]) -> None:
-        """Refuse a file that lacks a column."""
         there = set(names)
         wanted = [name for name, _ in self._layout.columns] + ([self._target_name] if self._target_name else [])
         lacking = [name for name in wanted if name not in there]
@@ -435,7 +430,6 @@ class DelimitedSource(TableSource):
         )
 
     def _conversion(self) -> pa.csv.ConvertOptions:
-        """Return what pyarrow is to make of the columns."""
         words = pa.dictionary(pa.int32(), pa.string())
         types = {
             name: pa.float64() if kind == NUMBER else words if kind == WORD else pa.string()
@@ -488,7 +482,6 @@ class DelimitedSource(TableSource):
         return late
 
     def _locate(self, file: File, shape: Shape, piece: bytes, line: int, error: pa.ArrowInvalid) -> ReadError:
-        """Find the cell that pyarrow could not make sense of."""
         kinds = dict(self._layout.columns)
         numbers = [(j, name) for j, name in enumerate(shape.names) if is_numeric(kinds.get(name, WORD))]
         marks = self._missing_marks()
@@ -509,7 +502,6 @@ class DelimitedSource(TableSource):
 
 
 def _check_quotes(text: bytes, delimiter: int) -> None:
-    """Refuse whole rows that end between quotes."""
     if b'"' in text:
         end = int(last_record(np.frombuffer(text, dtype=np.uint8), delimiter))
         if end < len(text):
@@ -517,7 +509,6 @@ def _check_quotes(text: bytes, delimiter: int) -> None:
 
 
 def _records(text: bytes, delimiter: str) -> list[bytes]:
-    """Return whole rows of text one by one."""
     if b'"' not in text:
         return [line + b"\n" for line in text.split(b"\n") if line not in _EMPTY]
     rows = []

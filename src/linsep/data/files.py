@@ -244,7 +244,6 @@ class _Far(_Raw):
 
 
 def _send(system: Any, path: str, data: Any) -> None:
-    """Write a file of a storage."""
     with system.open_output_stream(path, compression=None) as out:  # by default the name would say how to compress it
         out.write(data)
 

@@ -55,7 +55,6 @@ def _check_objects(y: Array) -> None:
 
 
 def _check_floats(y: Array) -> None:
-    """Refuse labels that are not finite."""
     if not np.isfinite(y).all():
         i = int(np.argmax(~np.isfinite(y)))
         raise DataError("", f"Input y contains {'NaN' if np.isnan(y[i]) else 'infinity'} at row {i}")
@@ -149,7 +148,6 @@ def class_codes(y: Array, classes: Array) -> Array:
 
 
 def _named(classes: Array) -> str:
-    """Return the first classes in words."""
     shown = ", ".join(map(repr, classes[:8].tolist()))
     return shown if len(classes) <= 8 else f"{shown} and {len(classes) - 8} more"
 

@@ -124,7 +124,6 @@ def _numbers(text: Array, bounds: Array) -> Floats:
 
 
 def _careful(word: bytes, start: int) -> float:
-    """Return one number through Python's float, or say why it is none."""
     if NUMBER.fullmatch(word):
         value = float(word)
         if np.isfinite(value):
@@ -173,7 +172,6 @@ def _labels(text: Array, numbers: Floats, kinds: Array, starts: Array) -> Array:
 
 
 def _complaint(code: int, text: Array, place: int, n_features: int | None) -> LineError:
-    """Say in words what the walk stumbled over."""
     written = token(text, place)
     word = _shown(written)
     if code == BEYOND and n_features is None:

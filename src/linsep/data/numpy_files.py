@@ -144,7 +144,6 @@ def _complete(X: Any, y: Array | None, missing: str, name: str, start: int) -> P
 
 
 def _check_width(width: int, name: str, options: Options) -> None:
-    """Refuse rows without columns, and more of them than the user allows."""
     if width < 1:
         raise ReadError(name, "the rows have no columns")
     if options.n_features is None and width > options.max_features:
@@ -260,7 +259,6 @@ def _sparse_rows(archive: Any, name: str) -> Any:
 
 
 def _named(y: Array) -> Array:
-    """Return labels, those that are strings as Python's."""
     if y.dtype.kind == "S":
         y = np.char.decode(y, "utf-8", "replace")
     return y.astype(object) if y.dtype.kind == "U" else y

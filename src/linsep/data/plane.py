@@ -124,14 +124,12 @@ def weights_from_counts(
 
 
 def _matrix(X: Any) -> Any:
-    """Return rows as an array of numbers or a CSR matrix."""
     from linsep.data.matrices import as_matrix  # slow to load, and a plane alone needs none
 
     return as_matrix(X)
 
 
 def _signs(y: Any, X: Any) -> Array:
-    """Return labels as -1 and +1."""
     from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes
 
     labels = class_labels(y)
@@ -252,7 +250,6 @@ def teacher(
 
 
 def _flipped(y: Array, flip: float, rng: np.random.Generator) -> Array:
-    """Flip a share of the labels."""
     turned = rng.permutation(len(y))[: round(flip * len(y))]
     y[turned] = -y[turned]
     return y

@@ -194,7 +194,6 @@ def read(
 
 
 def _held(X: Any) -> File:
-    """Return a frame, or records, as an input."""
     from linsep.data.columnar import HeldTable, arrow_table  # which load pyarrow
 
     return HeldTable(arrow_table(X), read=True)
@@ -219,7 +218,6 @@ def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, 
 
 
 def _check(asked: Mapping[str, Any]) -> None:
-    """Refuse options that no file can be read with."""
     how = ("error", "zero", "drop", "indicator", "skip")  # the last one is of `options_like`
     bits, comment, skip = asked["hash_bits"], asked["comment"], asked["skip_rows"]
     is_sign = comment is None or (len(comment) == 1 and comment not in '"\r\n' and comment.isascii())

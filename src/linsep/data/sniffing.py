@@ -161,7 +161,6 @@ def numbered_lines(text: bytes, line: int) -> list[int]:
 
 
 def _is_json(line: bytes) -> bool:
-    """Say whether a line is an object or a list of JSON."""
     try:
         return isinstance(json.loads(line), dict | list)
     except (ValueError, RecursionError):

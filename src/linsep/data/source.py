@@ -236,7 +236,6 @@ class Source(ABC):
         return store
 
     def _cached_blocks(self, store: RowStore, most: int | None) -> Generator[Block]:
-        """Yield the rows that are cached."""
         if most is None:
             most = max(1, self.options.block_bytes // max(1, store.bytes // max(1, store.rows)))
         for block in itertools.starmap(Block, store.blocks(most)):
@@ -244,7 +243,6 @@ class Source(ABC):
             yield block
 
     def _blocks(self) -> Generator[Block]:
-        """Yield the blocks of all files."""
         first_row = 0
         parts: list[Dropped] = []
         labels: set[Any] = set()

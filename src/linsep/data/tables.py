@@ -118,7 +118,6 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Piec
 
 
 def _empty_words(table: Any, layout: Layout) -> dict[str, Array]:
-    """Return which cells are empty in columns of words, by column."""
     found = {}
     for name, kind in layout.columns:
         if not is_numeric(kind):
@@ -251,7 +250,6 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _whole(column: Any) -> pa.Array:
-    """Return a column in one piece."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
@@ -344,7 +342,6 @@ class TableSource(Source):
             self._check_width()
 
     def _check_width(self) -> None:
-        """Refuse another number of features than the user wants."""
         wanted = self.options.n_features
         if wanted is not None and wanted != self.n_features:
             raise ReadError(self.files[0].name, f"has {self.n_features} features, but {wanted} are expected")
@@ -409,7 +406,6 @@ class TableSource(Source):
         return tuple((name, count) for name, count in self._missing.most_common() if count and name not in words)
 
     def _hash(self, kind: str) -> str:
-        """Return the kind of a column with words as the user wants them."""
         hashed = {WORD: HASHED_WORD, TEXT: HASHED_TEXT}
         return kind if self.options.hash_bits is None else hashed.get(kind, kind)
 
@@ -473,7 +469,6 @@ class TableSource(Source):
         return odd[0] if 0 < 2 * len(odd) < len(written) else None
 
     def _tell_of_word(self, where: str, column: str, cell: str) -> None:
-        """Tell of a word that makes a column of numbers one of words."""
         why = f"because {shown(cell)} is not a number ({{0}} makes this an error)"
         self.note(where, f"linsep reads column {self.named(column)} as words, {why}", ("numeric", column))
 
@@ -546,7 +541,6 @@ class TableSource(Source):
         return Piece(X, y if y is None or found.kept is None else y[found.kept], both(labeled, found.kept))
 
     def _finish(self, found: PieceParts) -> Any:
-        """Return the rows of a piece, whose words get features."""
         self._missing.update(found.missing)
         if self._ranges is not None and len(found.numbers):
             low, high = self._ranges
@@ -643,12 +637,10 @@ class TableSource(Source):
 
 
 def _broken(kind: str, cells: list[Any]) -> bool:
-    """Say whether a column holds numbers with fractions, or dates."""
     return kind.startswith("date") or any("." in str(cell) or "," in str(cell) for cell in cells)
 
 
 def _usage(layout: Layout, place: int) -> str:
-    """Say what became of a column."""
     kind = layout.columns[place][1]
     own = sum(column == place for column, _ in layout.categories)
     if kind == WORD:

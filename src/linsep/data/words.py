@@ -174,7 +174,6 @@ def _finish(state):
 
 @compiled
 def _hash(data):
-    """Hash some bytes."""
     return _finish(_absorb(_START, data, 0, len(data)))
 
 

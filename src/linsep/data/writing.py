@@ -127,7 +127,6 @@ def _column(array: Array) -> pa.Array:
 
 
 def _table(file: Any, form: str, schema: pa.Schema) -> Any:
-    """Return a writer of record batches, a context manager."""
     if form == "parquet":
         import pyarrow.parquet as pq  # slow to import
 
@@ -167,7 +166,6 @@ class _Delimited:
         pass
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Write some rows."""
         texts = [column for column in batch.columns if pa.types.is_string(column.type)]
         special = f'[{self._delimiter}"\\r\\n]'
         quoted = any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
@@ -215,7 +213,6 @@ def rows(
 
 
 def _write_header(file: Any, shape: tuple[int, int]) -> None:
-    """Write the beginning of an NPY file of float64."""
     np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
 
 
@@ -237,7 +234,6 @@ def _write_libsvm(file: Any, X: Floats, y: Array) -> None:
 
 
 def _words(values: Array) -> pa.Array:
-    """Return numbers as words that read as the same numbers."""
     return pc.cast(numbers(values), pa.large_string())
 
 
@@ -277,7 +273,6 @@ def rewrite(path: str, source: Source, changes: Changes, X: Any, y: Array) -> No
 
 
 def _labels(changes: Changes) -> set[int]:
-    """Return the rows whose labels are given to others."""
     return {row for row in changes.values() if row is not None}
 
 
@@ -314,7 +309,6 @@ def _records(source: Any) -> Iterator[list[str]]:
 
 
 def _copy_lines(path: str, source: Source, changes: Changes) -> None:
-    """Copy the lines of LIBSVM text, with their comments."""
     wanted = _labels(changes)
     labels = {i: line.split(None, 1)[0] for i, line in _svm_lines(source) if i in wanted} if wanted else {}
     with sink(path) as file:
@@ -344,7 +338,6 @@ def _svm_lines(source: Source) -> Iterator[tuple[int | None, bytes]]:
 
 
 def _copy_table(path: str, form: str, source: Any, changes: Changes) -> None:
-    """Copy a table with all its columns, each of its own type."""
     blocks = [block if isinstance(block, pa.Table) else pa.table(block) for block in source.cells(source.column_names)]
     table, target = pa.concat_tables(blocks, promote_options="permissive"), source.target
     if source.options.format == "csv":
@@ -384,7 +377,6 @@ def _typed_column(cells: Sequence[str], source: Any) -> pa.Array:
 
 
 def _copy_array(path: str, source: Any, changes: Changes) -> None:
-    """Copy the rows of NPY files, the label in its own column."""
     from linsep.data.numpy_files import mapped
 
     arrays = [np.asarray(mapped(file)[:]) for file in source.files]
@@ -425,7 +417,6 @@ def _chosen(n: int, changes: Changes) -> tuple[Array, Array]:
 
 
 def _write_features(path: str, form: str, source: Source, changes: Changes, X: Any, y: Array) -> None:
-    """Write the features and the label of the rows that are not dropped."""
     if form not in TABLES and not all(isinstance(label, int | float) for label in set(y.tolist())):
         what = f"a {form} file holds numbers, but the labels are words: write CSV, TSV, Parquet or Arrow"
         raise DataError(path, what)

@@ -245,7 +245,6 @@ class Passes:
         return Batch(batch.first_row + done, examples, batch.n_features, take(batch.rows, rest))
 
     def _limit(self, log: TrainingLog) -> float:
-        """Return how many mistakes end the present pass."""
         limit = math.inf if self.parameters.max_updates is None else self.parameters.max_updates
         if log.spent is None and self.problem.allowed < 2**62:  # all mistakes are one machine's
             limit = min(limit, math.floor(self.problem.allowed) + 1)

@@ -291,7 +291,6 @@ def windows(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _rows(block: Block, start: int, end: int) -> Block:
-    """Return some rows of a block, itself for all of them."""
     if (start, end) == (0, block.X.shape[0]):
         return block
     X, y = block.X, None if block.y is None else block.y[start:end]

@@ -324,7 +324,6 @@ def _foresee(rule, rows, i, t, W, b):
 
 
 def _visits(rule: Any, t: int) -> float:
-    """Return how many visits the mean is over, at least 1."""
     return 1.0 if rule.sums is None else max(1.0, rule.sums.visited + t)
 
 

@@ -90,7 +90,6 @@ class Mistakes:
         return dual.dual_factors(which, own, concerned, steps, shape, one_vs_rest=one_vs_rest)
 
     def _class_of(self, machine: Any) -> Any:
-        """Return the class on the positive side of a machine of its own."""
         return 1 if self.machines == 1 else machine
 
     def sweep(self, on_plane: int) -> Sweep:
@@ -207,7 +206,6 @@ class Vote(WeightTracker):
         self.mistakes.add(self.places[np.searchsorted(self.ids, ids)], call.mistakes % m, visits, call.visited)
 
     def _keep(self, call: KernelCall, local: Array, ids: Array) -> None:
-        """Keep some rows of a call under their numbers."""
         if len(ids) == 0:
             return
         y, kept = call.examples.y[local], self.mistakes.n_rows
@@ -335,7 +333,6 @@ def _spans(visits: Array, visited: int) -> Floats:
 
 
 def _width(parts: list[Rows]) -> int:
-    """Return how many columns the rows need."""
     needed = [rows.data.shape[1] if isinstance(rows, Dense) else int(rows.indices.max(initial=0)) + 1 for rows in parts]
     return max(needed, default=0)
 

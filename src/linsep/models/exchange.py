@@ -194,7 +194,6 @@ def read_liblinear(path: Path, kind: Any) -> Any:
 
 
 def _header(file: BinaryIO) -> dict[str, str]:
-    """Read the lines of key and value up to the weights."""
     facts = {}
     for line in islice(file, 16):
         key, _, value = line.decode("ascii", "replace").strip().partition(" ")

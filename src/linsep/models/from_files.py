@@ -181,7 +181,6 @@ def _begin(model: Online, problem: Problem, start: Weights | None) -> State:
 
 
 def _resumed(source: Source, parameters: Parameters, scale: str, saved: Saved, name: str) -> Problem:
-    """Return the problem of an interrupted run."""
     labels = class_counts(source.blocks(), radius=False).labels
     if not set(labels) <= set(saved.classes.tolist()):
         raise DataError(name, "damaged checkpoint file: the data have labels that are not among its classes")
@@ -190,7 +189,6 @@ def _resumed(source: Source, parameters: Parameters, scale: str, saved: Saved, n
 
 
 def _warm_weights(model: Online) -> Weights | None:
-    """Return the weights of a model that is to go on from them."""
     return model.last_weights() if model.warm_start and hasattr(model, "coef_") else None
 
 

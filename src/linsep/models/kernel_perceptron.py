@@ -164,7 +164,6 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         return self
 
     def _forget(self, X: Any, classes: Array) -> None:
-        """Start a new record."""
         self.classes_, self.gamma_ = classes, self._gamma_for(X)
         self.record_ = TrainingRecord(seed=self._draw_seed())
         self._mistakes = Mistakes(self.multi_class == "ovr")
@@ -226,7 +225,6 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         return Kernel(self.kernel, self.gamma_, float(self.coef0), self.degree)
 
     def _capacity(self) -> int:
-        """Return how many kernel values may be held at a time."""
         return int(self.cache_size * 2**17)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -274,7 +272,6 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         return labels_of(self.decision_function(X), self.classes_, self.on_plane)
 
     def _gamma_for(self, X: Any) -> float:
-        """Return gamma as a number."""
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         d = X.shape[1]

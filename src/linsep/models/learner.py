@@ -273,7 +273,6 @@ class Learner:
         return found
 
     def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
-        """Return rows and labels, as many of the one as of the other."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._matrix(X, reset=reset)
@@ -306,7 +305,6 @@ class Learner:
         check(self)
 
     def _check_fitted(self, attribute: str) -> None:
-        """Refuse to go on without what only a fit gives."""
         if not hasattr(self, attribute):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit first")
 
@@ -320,7 +318,6 @@ class Learner:
 
 
 def _check_reading(memory: Any) -> None:
-    """Refuse a description of reading that no source has written."""
     for name, kinds in _READING.items():
         must(name not in memory or type(memory[name]) in kinds, f"what it remembers of its files: {name}")
     if "names" in memory:

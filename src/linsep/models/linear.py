@@ -137,7 +137,6 @@ class Linear(Learner):
             self._explain(X, self.coef_)
 
     def _check_state(self) -> None:
-        """Refuse weights, offsets, labels and names that do not belong together."""
         super()._check_state()
         W, b, classes = self.coef_, self.intercept_, len(self.classes_)
         Weights.from_state({"W": W, "b": b}, 1 if classes <= 2 else classes)

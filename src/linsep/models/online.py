@@ -258,7 +258,6 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         state: State,
         scaler: Scaler | None = None,
     ) -> Fitted:
-        """Train from rows in memory."""
         W = state.weights.W
         try:
             with progress(self.verbose, parameters.max_iter) as watch:
@@ -273,7 +272,6 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         return Prover(parameters, **others) if self.prove else None
 
     def _new_tracker(self) -> WeightTracker:
-        """Return what tracks the weights that are asked for."""
         return new_tracker(self.keep, self.multi_class == "ovr")
 
     def adopt(self, fitted: Fitted, going_on: bool = False) -> None:
@@ -397,12 +395,10 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         return tracker.is_last and tracker.kind != "vote"
 
     def _returned(self) -> Weights:
-        """Return the weights that the run returns."""
         self.recorded()
         return self.record_.returned()
 
     def _replace(self, W: Floats, b: Floats) -> None:
-        """Take other weights, which a user gives."""
         self.record_.plane = Weights(W, b)
         if self.record_.tracker.is_last:
             self.record_.weights = self.record_.plane
@@ -439,10 +435,8 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         must(len(missing) == 0 or int(missing[-1]) < self.record_.rows + len(missing), "rows that were left out")
 
     def _check_state(self) -> None:
-        """Leave out the weights, which the record checks."""
         Learner._check_state(self)
 
 
 def _machines(classes: Array) -> int:
-    """Return the number of weight vectors for a number of classes."""
     return 1 if len(classes) <= 2 else len(classes)

@@ -170,7 +170,6 @@ class ProgressiveLearner:
         self.labels, self.codes = list(labels), class_codes(object_array(labels), classes)
 
     def _predicted(self, rows: LogRows) -> int:
-        """Return the class number that the model as it is predicts for one row."""
         if self.classes is None or not (self.base_rows or self.number):
             return NOTHING
         now = Predictor(self)

@@ -152,12 +152,10 @@ class Steps:
 
 
 def _plain(label: Any) -> Any:
-    """Return a label as Python has it."""
     return label.item() if isinstance(label, np.generic) else label
 
 
 def _short(value: Any) -> str:
-    """Return numbers in few digits, on one line."""
     if isinstance(value, np.ndarray):
         return " ".join(np.array2string(value, precision=4, separator=", ").split())
     return f"{value:.4g}"

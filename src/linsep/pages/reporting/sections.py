@@ -117,7 +117,6 @@ def verdict(found: Study) -> str:
 
 
 def _refutation(found: Study) -> list[str]:
-    """Return the rows that contradict each other, with their multipliers."""
     refutation = found.verdict.refutation
     assert refutation is not None
     total = len(refutation.rows)

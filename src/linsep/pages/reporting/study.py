@@ -182,7 +182,6 @@ def _fitted(model: Learner, X: Any, y: Any, scale: str = "none", word_counts: An
 
 
 def _names(given: Any) -> Callable[[int], str]:
-    """Return a function from the number of a feature to its name."""
     if callable(given):
         return lambda j: str(given(j))
     if given is None:
