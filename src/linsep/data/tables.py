@@ -465,7 +465,7 @@ class TableSource(Source):
 
     def _first_odd(self, written: Sequence[str]) -> int | None:
         """Return which of the first cells of a column is the first word among many more numbers, if that is so."""
-        odd = [k for k, cell in enumerate(written) if not cells.fits(NUMBER, cell, self._number_format.point)]
+        odd = [k for k, cell in enumerate(written) if not cells.is_number(cell, self._number_format.point)]
         return odd[0] if 0 < 2 * len(odd) < len(written) else None
 
     def _tell_of_word(self, where: str, column: str, cell: str) -> None:
