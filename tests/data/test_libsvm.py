@@ -217,15 +217,6 @@ def test_the_first_of_several_errors_is_the_one_named() -> None:
         parse(b"1 2\n1 1:x\n")
 
 
-def test_limits_on_indices() -> None:
-    with pytest.raises(LineError, match="index 0, but indices start at 1"):
-        parse(b"1 0:1\n", base=1)
-    with pytest.raises(LineError, match="beyond the 3 features"):
-        parse(b"1 3:1\n", n_features=3)
-    assert parse(b"1 3:1\n", base=1, n_features=3).X.shape == (1, 3)
-    assert parse(b"1 2147483646:1\n").X.shape == (1, 2**31 - 1)
-
-
 @settings(deadline=None, max_examples=200)
 @given(st.binary(max_size=60) | st.text(alphabet="0123456789:.eE+- \t\r\n#qid", max_size=60).map(str.encode))
 def test_any_bytes_give_rows_or_one_line(text: bytes) -> None:

@@ -16,6 +16,7 @@ import click
 from linsep.cli.inputs import check_place
 from linsep.cli.options import DECIDING, OUTPUT, Argument, ReadingAgain, Screen, as_option, command, reading_options
 from linsep.cli.screen import count, facts_table, headline, result
+from linsep.data.options import FORMATS, format_option
 from linsep.declared import Parameter
 from linsep.errors import DataNote
 from linsep.wording import digits, shown_number
@@ -111,13 +112,7 @@ class TableOptions(ReadingAgain):
     parameters_declared = tuple(
         each
         if each.name != "format"
-        else each._replace(
-            about=replace(
-                each.about,
-                help="File format. [default: by name, then by content]",
-                typed=Literal["csv", "jsonl", "parquet", "arrow"],
-            )
-        )
+        else each._replace(about=format_option(*(name for name, form in FORMATS.items() if form.is_table)))
         for each in reading_options(
             "format",
             "delimiter",

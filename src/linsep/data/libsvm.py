@@ -198,17 +198,12 @@ class SvmSource(Source):
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
-        self._width = options.n_features or 0  # features seen so far
+        self.n_features = options.n_features or 0  # features seen so far
         self._warned = False  # of query numbers
-
-    @property
-    def n_features(self) -> int:
-        """How many features there are, or have been seen so far."""
-        return self._width
 
     def take_width(self, n_features: int) -> None:
         """Know how many features the parts, which were read elsewhere, have together."""
-        self._width = n_features
+        self.n_features = n_features
 
     def state(self) -> dict[str, Any]:
         """Return what a model keeps to read other data in the same way."""
@@ -248,8 +243,8 @@ class SvmSource(Source):
             if parsed.qid and not self._warned:
                 warnings.warn(f"{file.name}: linsep ignores the query numbers (qid)", UserWarning, stacklevel=3)
                 self._warned = True
-            self._width = max(self._width, X.shape[1])
-            X.resize(X.shape[0], self._width)
+            self.n_features = max(self.n_features, X.shape[1])
+            X.resize(X.shape[0], self.n_features)
             X.has_canonical_format = True
             yield Piece(X, y, kept)
 

@@ -124,6 +124,8 @@ class Source(ABC):
     _store: RowStore | None = None  # while rows are cached
     long_numbers = False  # whether some number of a text may have had more characters than SHORT
     layout: Layout | None = None
+    target: int | None = None  # the place of the label among the columns
+    n_features: int  # or how many have been seen so far
     dropped = Dropped()
 
     def __init__(self, files: list[File], options: Options) -> None:
@@ -160,6 +162,20 @@ class Source(ABC):
 
     def __iter__(self) -> Iterator[Block]:
         return self.blocks()
+
+    def _check_width(self) -> None:
+        """Refuse another number of features than the user wants, none, and more than the user allows."""
+        name, wanted, width = self.files[0].name, self.options.n_features, self.n_features
+        if wanted is not None and wanted != width:
+            raise ReadError(name, f"has {width} features, but {wanted} are expected")
+        if width < 1 and self.layout is None:
+            raise ReadError(name, "the rows have no columns")
+        if wanted is None and width > self.options.max_features:
+            raise self._too_wide()
+
+    def _too_wide(self) -> ReadError:
+        what = f"{self.n_features:,} columns are more than the limit"
+        return ReadError(self.files[0].name, what, ("max_features", self.n_features))
 
     def blocks(self, most: int | None = None) -> Generator[Block]:
         """Return what an iteration yields; while rows are cached, ``most`` rows at a time."""
@@ -324,11 +340,6 @@ class Source(ABC):
     def row_lines(self, file: File) -> Iterator[list[int]] | None:  # noqa: ARG002
         """Return the lines in which rows begin, a piece of the file at a time; None where there are no lines."""
         return None
-
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """How many features there are, or have been seen so far."""
 
     @property
     def n_numbers(self) -> int:

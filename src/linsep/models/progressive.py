@@ -21,7 +21,7 @@ import numpy as np
 from linsep.data.arrays import to_rows
 from linsep.data.example_log import Columns, LogRows, Record, connect, load_classes, load_columns, records
 from linsep.data.labels import class_codes, class_labels, classes_and_codes, labels_of, object_array
-from linsep.data.read import LOG
+from linsep.data.options import LOG
 from linsep.errors import DataError
 from linsep.learn import driver
 from linsep.learn.evaluation import scores
