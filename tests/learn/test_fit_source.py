@@ -96,22 +96,6 @@ def test_without_evaluation_unknown_is_unknown(tmp_path):
     assert model.training_errors_ == -1
 
 
-def test_shuffled_files(tmp_path):
-    X, y, _ = teacher(600, 5, margin=0.05, random_state=2)
-    path = write(tmp_path, "csv", X, y)
-    models = [fit_source(Perceptron(), read(path, block_bytes=3000)) for _ in range(2)]
-    assert same(*models)
-    assert models[0].stop_reason_ == "separated"
-    assert models[0].score(X, y) == 1
-    ordered = fit_source(Perceptron(shuffle=False), read(path, block_bytes=3000))
-    assert not np.array_equal(ordered.trace_, models[0].trace_)
-    other = fit_source(Perceptron(random_state=1), read(path, block_bytes=3000))
-    assert not np.array_equal(other.trace_, models[0].trace_)
-    # what the trace says is in the numbers of the file's rows
-    signs = np.where(y == models[0].classes_[1], 1, -1)
-    np.testing.assert_allclose(models[0].coef_[0], (models[0].mistake_counts_ * signs) @ X, atol=1e-9)
-
-
 @pytest.mark.parametrize("classes", [2, 3])
 def test_labels_that_turn_up_late(tmp_path, classes):
     X, y = numbers(classes)

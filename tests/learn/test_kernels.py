@@ -21,7 +21,7 @@ from linsep.learn.parameters import Parameters
 from linsep.learn.passes import State
 from linsep.learn.rules import MarginRule
 from linsep.learn.weights import Weights
-from linsep.problem import Batch, Dense, Examples, Problem, Stop
+from linsep.problem import Batch, Dense, Examples, Problem
 
 
 def train(blocks, weights, kernel, rule, **others):
@@ -83,29 +83,6 @@ def test_a_look_gives_the_same_bits_as_training_does(storage, d):
     assert wrong == np.count_nonzero(signs != np.sign(s))
     assert largest == pytest.approx((X * X).sum(axis=1).max(), rel=1e-12)
     assert broken == 0
-
-
-def test_blocks_do_not_show():
-    rng = np.random.default_rng(8)
-    X, y = rng.standard_normal((100, 5)), rng.choice([-1, 1], 100).astype(np.int8)
-
-    def run(size):
-        blocks = [
-            (a, Examples(to_rows(X[a : a + size]), y[a : a + size], np.ones(len(X[a : a + size]))))
-            for a in range(0, 100, size)
-        ]
-        W, b = np.zeros((1, 5)), np.zeros(1)
-        kernel, rule = kernels.two_classes, MarginRule(0.0, 1.0)
-        return train(blocks, Weights(W, b), kernel, rule, max_iter=7, max_updates=150), W, b
-
-    whole, W, b = run(100)
-    assert whole.stop is Stop.MAX_UPDATES
-    for size in (1, 3, 10, 99):
-        run_in_blocks, W2, b2 = run(size)
-        assert np.array_equal(W, W2)
-        assert np.array_equal(b, b2)
-        assert np.array_equal(whole.trace, run_in_blocks.trace)
-        assert [p.loss for p in whole.passes] == [p.loss for p in run_in_blocks.passes]
 
 
 def text(overloaded, *arguments):

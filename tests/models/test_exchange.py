@@ -217,19 +217,6 @@ def test_onnx_gives_our_labels_and_scores(tmp_path, W, b, classes, parameters, l
     assert [part.shape for part in run(path, X[:0])] == [(0,), empty]
 
 
-def test_onnx_of_a_real_run_agrees_to_rounding(tmp_path):
-    pytest.importorskip("onnx")
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(300, 20))
-    for classes in (2, 4):
-        y = (X[:, :classes].argmax(axis=1)).astype(np.int16)
-        model = Perceptron(tol=1e9).fit(X, y)
-        to_onnx(model, tmp_path / "model.onnx")
-        label, scores = run(tmp_path / "model.onnx", X)
-        np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-12, atol=1e-9)
-        assert label.tolist() == model.predict(X).tolist()
-
-
 def test_onnx_of_one_class_and_of_labels_it_does_not_have(tmp_path):
     pytest.importorskip("onnx")
     lonely = Perceptron().partial_fit(np.eye(2), ["only", "only"])

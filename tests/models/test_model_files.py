@@ -131,14 +131,8 @@ def test_a_class_without_a_rival_and_a_warm_start_come_back(tmp_path):
 
 
 LABELS = [
-    ["yes", "no"],
     ["", "ß∂ \n\0x", "\ud800"],
-    [True, False],
-    [1, -1],
-    [2**40, 3],
-    [0.1, 2.0, -0.5],
     ["y", 3, 2.5, True],
-    ["x", 10**30],
     np.array([3, 200], np.uint8),
     np.array([3, 2], ">i4"),
     np.array([0.5, 1.5], np.float32),
@@ -461,21 +455,6 @@ def test_json_of_any_shape_is_read_or_refused(tmp_path_factory, honest, data):
     except UnicodeEncodeError:  # a lone surrogate cannot be in a file's header
         return
     read_or_refused(path)
-
-
-def test_a_hostile_file_takes_no_memory(tmp_path, honest):
-    import tracemalloc
-
-    length = int.from_bytes(honest[:8], "little")
-    header = json.loads(honest[8 : 8 + length])
-    for shape in ([2**60, 2**60], [2**40], [0, 2**62]):
-        header["weights.W"]["shape"] = shape
-        text = json.dumps(header).encode()
-        tracemalloc.start()
-        refused(tmp_path, struct.pack("<Q", len(text)) + text + honest[8 + length :])
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert peak < 1 << 22
 
 
 def test_no_pickle_anywhere():

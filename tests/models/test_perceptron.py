@@ -176,11 +176,6 @@ def test_storage_does_not_show_in_other_loops(kind, parameters):
     assert alike(*(quiet(Perceptron(max_iter=20, **parameters), rows, y) for rows in (KINDS[kind](X), X)))
 
 
-def test_bool_rows():
-    X, y = integers(3, low=0, high=1)
-    assert alike(quiet(Perceptron(max_iter=9), X.astype(bool), y), quiet(Perceptron(max_iter=9), X, y))
-
-
 def test_stored_twice_in_a_sparse_matrix_counts_as_the_sum():
     doubled = sp.csr_matrix((np.ones(6), [0, 0, 1, 1, 0, 1], [0, 3, 5, 6]), shape=(3, 2))
     y = [1, 0, 1]

@@ -142,7 +142,7 @@ WAYS = [
 @pytest.mark.parametrize("way", few(WAYS, 4), ids=str)
 def test_noise_is_refuted(way, classes):
     X, y = noisy(classes=classes)
-    for rows in (X, sp.csr_array(X), X.astype(np.float32), (100 * X).astype(np.int16)):
+    for rows in (X, sp.csr_array(X)):
         model = quiet(Perceptron(**way), rows, y)
         assert checked(model, rows, y) == "not_separable"
         again = quiet(Perceptron(**way), rows, y)
