@@ -83,14 +83,13 @@ class DelimitedSource(TableSource):
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         name = files[0].name
-        self._detect_encoding(files[0])
+        if options.encoding is None and is_utf16(files[0]):
+            self.options = options = replace(options, encoding="utf-16")
+            self.note(name, "the text is UTF-16 ({0} reads it as UTF-8)", ("encoding", "utf-8"))
         self._prepare(files[0])
         if files[0].skip_rows and options.skip_rows is None:
-            lines = (
-                "first line, which begins"
-                if files[0].skip_rows == 1
-                else f"first {files[0].skip_rows} lines, which begin"
-            )
+            count = files[0].skip_rows
+            lines = "first line, which begins" if count == 1 else f"first {count} lines, which begin"
             self.note(name, f"linsep skips the {lines} with # ({{0}} reads them)", ("skip_rows", 0))
         form = form_of(files[0], options.delimiter, options.header, self.number_format)
         self.delimiter, self.number_format, self.has_header, self.column_names, body, self._counted = form
@@ -107,13 +106,6 @@ class DelimitedSource(TableSource):
         except ColumnError as error:
             raise ReadError(name, str(error), *error.settings) from None
 
-    def _detect_encoding(self, file: File) -> None:
-        """Take a text that says so for UTF-16."""
-        if self.options.encoding is None and is_utf16(file):
-            self.options = replace(self.options, encoding="utf-16")
-            self.note(file.name, "the text is UTF-16 ({0} reads it as UTF-8)", ("encoding", "utf-8"))
-        file.encoding = self.options.encoding
-
     def _prepare(self, file: File) -> None:
         options = self.options
         file.encoding, file.comment = options.encoding, (options.comment or "").encode()
@@ -128,13 +120,8 @@ class DelimitedSource(TableSource):
 
     def _choose(self) -> tuple[int | None, list[int]]:
         layout = self.options.layout
-        if (
-            layout is not None
-            and not layout.named
-            and not self.options.labels
-            and len(self.column_names) == len(layout.columns)
-        ):
-            # no header and no target: the features are all there is
+        unnamed = layout is not None and not layout.named and not self.options.labels
+        if unnamed and len(self.column_names) == len(layout.columns):  # no target: the features are all there is
             self.column_names = [name for name, _ in layout.columns]
             return None, list(range(len(self.column_names)))
         return choose(self.column_names, self.options)
@@ -275,7 +262,13 @@ class DelimitedSource(TableSource):
             lines = header.number + sum(cell.count("\n") for cell in header.cells)
             if file is not self.files[0]:
                 names = [cell.strip() for cell in header.cells]
-            self._check_names(file, names)
+            there, target = set(names), self._target_name
+            for name in [*(name for name, _ in self._layout.columns), *([target] if target else [])]:
+                if name not in there and file is not self.files[0]:
+                    what = f"the header differs from that of {self.files[0].name}: no column is named {name!r}"
+                    raise ReadError(f"{file.name}:1", what)
+            if len(there) < len(names):
+                raise ReadError(f"{file.name}:1", "two columns have the same name")
         wanted = {name: place for place, name in enumerate(self._layout.numbers)}
         if self._target_name is not None:
             wanted[self._target_name] = LABEL
@@ -283,16 +276,6 @@ class DelimitedSource(TableSource):
         if not plain or self.number_format.point != "." or self.number_format.missing != MISSING:
             return Shape(names, None, lines)
         return Shape(names, np.array([wanted.get(name, UNWANTED) for name in names], dtype=np.int64), lines)
-
-    def _check_names(self, file: File, names: list[str]) -> None:
-        there = set(names)
-        wanted = [name for name, _ in self._layout.columns] + ([self._target_name] if self._target_name else [])
-        lacking = [name for name in wanted if name not in there]
-        if lacking and file is not self.files[0]:
-            what = f"the header differs from that of {self.files[0].name}: no column is named {lacking[0]!r}"
-            raise ReadError(f"{file.name}:1", what)
-        if len(there) < len(names):
-            raise ReadError(f"{file.name}:1", "two columns have the same name")
 
     @property
     def _target_name(self) -> str | None:
@@ -372,9 +355,8 @@ class DelimitedSource(TableSource):
                 while skip and start < len(text):
                     start, skip = text.index(b"\n", start) + 1, skip - 1
                 if re.search(rb"\r(?!\n)", text[:start]):
-                    raise ReadError(
-                        f"{file.name}:1", "the line ends in CR alone: convert the line endings to LF or CR LF"
-                    )
+                    what = "the line ends in CR alone: convert the line endings to LF or CR LF"
+                    raise ReadError(f"{file.name}:1", what)
             if start < len(piece):
                 yield piece[start:]
 

@@ -304,14 +304,6 @@ def exists(path: Place) -> bool:
     return True
 
 
-def _is_pattern(path: Place) -> bool:
-    """Return whether a path is a pattern for several files, and not the name of an existing one."""
-    text = os.fspath(path)
-    if is_url(path):
-        return "*" in text.partition("?")[0]  # a question mark begins a query
-    return glob.has_magic(text) and not os.path.exists(text)
-
-
 @contextmanager
 def local_copy(path: Place) -> Iterator[Place]:
     """Give a path of this machine, to which a file elsewhere is copied for as long as the block lasts."""
@@ -659,11 +651,12 @@ def files(path: Any, *, spool: bool = True) -> list[File]:
     """Return the files that a path, a glob, a stream, or a list of them stands for."""
     found: list[File] = []
     for one in path if isinstance(path, list | tuple) else [path]:
-        if isinstance(one, str | os.PathLike) and _is_pattern(one):
-            pattern = os.fspath(one)
+        pattern = os.fspath(one) if isinstance(one, str | os.PathLike) else ""
+        # in a URL a question mark begins a query; the name of an existing file is no pattern
+        if "*" in pattern.partition("?")[0] if is_url(pattern) else glob.has_magic(pattern) and not os.path.exists(one):
             name = masked(pattern)
             with complaints(name):
-                names = _matching_urls(pattern) if is_url(one) else sorted(glob.glob(pattern, recursive=True))
+                names = _matching_urls(pattern) if is_url(pattern) else sorted(glob.glob(pattern, recursive=True))
             if not names:
                 raise ReadError(name, "no file matches this pattern")
             found += [File(name) for name in names]

@@ -227,6 +227,12 @@ class SvmSource(Source):
             max_features=options.max_features,
             empty=Buffers().empty,
         )
+
+        def missing(row: int, *_: Any) -> LineError:  # NaN is how this format writes it
+            return LineError(
+                int(parsed.starts[row]), "nan is a missing value", ("missing", "zero"), ("missing", "drop")
+            )
+
         line = 1
         texts = pieces(file, options.block_bytes, last=True, buffers=cores() + 1)
         for piece, result in side_by_side(texts, work):
@@ -234,7 +240,7 @@ class SvmSource(Source):
                 parsed = result.result()
                 X, y, kept = Piece(parsed.X, parsed.y)
                 if parsed.missing:
-                    X, y, kept = complete_rows(X, y, options.missing, partial(_missing_value, parsed.starts))
+                    X, y, kept = complete_rows(X, y, options.missing, missing)
             except LineError as error:
                 number = line + bytes(piece[: error.offset]).count(b"\n")
                 raise ReadError(f"{file.name}:{number}", str(error), *error.settings) from None
@@ -247,8 +253,3 @@ class SvmSource(Source):
             X.resize(X.shape[0], self.n_features)
             X.has_canonical_format = True
             yield Piece(X, y, kept)
-
-
-def _missing_value(starts: Array, row: int, _column: int, _value: float) -> LineError:
-    """Return the error of a value that is NaN, which is how this format writes a missing one."""
-    return LineError(int(starts[row]), "nan is a missing value", ("missing", "zero"), ("missing", "drop"))

@@ -147,7 +147,9 @@ class NpzSource(Source):
                 raise ReadError(file.name, f"has other features than {self.files[0].name}")
             dense = "indptr" not in archive.files
             X: Any = np.ascontiguousarray(archive["X"]) if dense else _sparse_rows(archive, file.name)
-            y = _named(archive["y"]) if self.options.labels else None
+            y = archive["y"] if self.options.labels else None
+        if y is not None and y.dtype.kind in "SU":  # strings of Python, as everywhere
+            y = (np.char.decode(y, "utf-8", "replace") if y.dtype.kind == "S" else y).astype(object)
         n = X.shape[0]
         if y is not None and len(y) != n:
             raise ReadError(file.name, f"has {n} rows, but y has shape {y.shape}")
@@ -231,9 +233,3 @@ def _sparse_rows(archive: Any, name: str) -> Any:
     X = csr_array((data[: ends[-1]], indices[: ends[-1]].astype(kind), ends.astype(kind)), (n, d))
     X.sum_duplicates()
     return X
-
-
-def _named(y: Array) -> Array:
-    if y.dtype.kind == "S":
-        y = np.char.decode(y, "utf-8", "replace")
-    return y.astype(object) if y.dtype.kind == "U" else y

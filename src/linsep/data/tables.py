@@ -342,7 +342,8 @@ class TableSource(Source):
             self._check_width()
 
     def _too_wide(self) -> ReadError:
-        what = f"more than {self.options.max_features:,} features, one for each word ({{0}} hashes words; {{1}} raises the limit)"
+        what = f"more than {self.options.max_features:,} features, one for each word "
+        what += "({0} hashes words; {1} raises the limit)"
         return ReadError(self.files[0].name, what, ("hash_bits", 18), ("max_features", 2 * self.n_features))
 
     @property

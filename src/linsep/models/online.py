@@ -23,7 +23,6 @@ from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
 from linsep.learn.rules import Rule
 from linsep.learn.serialization import must
-from linsep.learn.visits import Visit, visits
 from linsep.learn.voting import Vote, new_tracker
 from linsep.learn.weights import Companion, Weights, norm
 from linsep.models.constructors import OnlineParameters
@@ -32,7 +31,7 @@ from linsep.models.linear import Linear
 from linsep.models.progress import advice_after, progress
 from linsep.models.proving import Prover, refutation_of, saved_proof
 from linsep.models.record import FittedRecord, Recorded
-from linsep.models.visit_records import Steps, best_plane
+from linsep.models.visit_records import Steps, Visit, best_plane, visits
 from linsep.problem import Array, Floats, all_finite
 
 if TYPE_CHECKING:
