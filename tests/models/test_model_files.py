@@ -436,10 +436,7 @@ def test_mutated_files_are_read_or_refused(tmp_path_factory, honest, mutations, 
 @given(data=st.data())
 def test_json_of_any_shape_is_read_or_refused(tmp_path_factory, honest, data):
     tag = st.sampled_from(["float", "list", "dict", "array", "random_state"])
-    leaf = st.one_of(
-        simple,
-        st.sampled_from(["numbers", "strings", "objects", "weights.W", "classes_", "d", "U"]),
-    )
+    leaf = st.one_of(simple, st.sampled_from(["numbers", "strings", "objects", "weights.W", "classes_", "d", "U"]))
     value = st.recursive(
         leaf, lambda inner: st.one_of(st.lists(inner, max_size=5), st.dictionaries(tag, inner, min_size=1, max_size=1))
     )

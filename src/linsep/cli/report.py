@@ -37,8 +37,7 @@ class Html:
 
     out: Annotated[str, Parameter("HTML file to write.", panel=OUTPUT, short="-o", metavar="OUT")] = "report.html"
     title: Annotated[
-        str | None,
-        Parameter("Title of the page. [default: the name of the file]", panel=OUTPUT, metavar="TEXT"),
+        str | None, Parameter("Title of the page. [default: the name of the file]", panel=OUTPUT, metavar="TEXT")
     ] = None
 
 

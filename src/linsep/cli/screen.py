@@ -19,17 +19,8 @@ if TYPE_CHECKING:
     from linsep.data.source import Source
 
 _PLAINER = {
-    "≈": "~",
-    "…": "...",
-    "·": "*",
-    "²": "^2",
-    "γ": "gamma",
-    "α": "alpha",
-    "η": "eta",
-    "‖": "||",
-    "≤": "<=",
-    "—": "-",
-}
+    "≈": "~", "…": "...", "·": "*", "²": "^2", "γ": "gamma", "α": "alpha", "η": "eta", "‖": "||", "≤": "<=", "—": "-",
+}  # fmt: skip
 _PATIENCE = 1.0  # seconds without a progress bar
 _ENDLESS = 10_000  # columns of what has no width, a file or a pipe
 

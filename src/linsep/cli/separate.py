@@ -11,6 +11,7 @@ import click
 
 from linsep.cli.inputs import (
     RowName,
+    check_line,
     check_place,
     dropped_fact,
     kinds,
@@ -49,13 +50,11 @@ class Deciding:
             "Also decide every pair of classes alone, with the fewest errors of a plane between them.", panel=DECIDING
         ),
     ] = False
-    gap: Annotated[
-        float,
-        Parameter("Stop at this relative gap between the bounds on the margin.", panel=DECIDING),
-    ] = 1e-6
+    gap: Annotated[float, Parameter("Stop at this relative gap between the bounds on the margin.", panel=DECIDING)] = (
+        1e-6
+    )
     time_limit: Annotated[
-        float | None,
-        Parameter("Stop the search after this time.", panel=DECIDING, metavar="SECONDS", min=0),
+        float | None, Parameter("Stop the search after this time.", panel=DECIDING, metavar="SECONDS", min=0)
     ] = None
     values: Values = None
 
@@ -226,7 +225,7 @@ def _lines(
     lines["time"] += f"{facts['seconds']:.2f} s for {done}"
     lines["time"] += f", {margin_seconds:.2f} s for the margin" if "margin" in lines and margin_seconds else ""
     if facts["proof"] is not None and verdict.kind != "unknown":
-        lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
+        lines["proof"] = check_line(facts["proof"], *facts["data"])
     return lines
 
 

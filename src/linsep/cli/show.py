@@ -7,7 +7,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from linsep.cli.inputs import blocks, feature_names, open_like, open_model
@@ -31,10 +30,7 @@ class Pictures:
 @command("linsep show species.linsep train.csv --out figures")
 def show(
     model: Model,
-    data: Annotated[
-        list[str] | None,
-        Argument("Rows to draw together with the model; figures go to --out."),
-    ] = None,
+    data: Annotated[list[str] | None, Argument("Rows to draw together with the model; figures go to --out.")] = None,
     *,
     pictures: Pictures,
     top: Annotated[int, Parameter("Number of weights to show, largest first.", metavar="N", min=1)] = 20,
@@ -216,15 +212,14 @@ def _figures(
     yield "theorem", theorem
     yield "bracket", bracket
     if pictures.animate:
-        film = partial(linsep.animate, model, X, y, f"{folder}/run.gif", row_numbers=numbers, style=style)
-        yield "run", lambda: _film(film())
 
+        def film() -> None:
+            import matplotlib.pyplot as plt
 
-def _film(film: Any) -> Any:
-    import matplotlib.pyplot as plt
+            made: Any = linsep.animate(model, X, y, f"{folder}/run.gif", row_numbers=numbers, style=style)
+            plt.close(made._fig)
 
-    plt.close(film._fig)
-    return film
+        yield "run", film
 
 
 def _write(figure: Any, path: str, image: str) -> None:

@@ -29,28 +29,8 @@ from linsep.data.files import File, last_newline, pieces
 from linsep.data.labels import label, tidy
 from linsep.data.options import MISSING, Options
 from linsep.data.parallel import cores, side_by_side
-from linsep.data.schema import (
-    DATE,
-    NUMBER,
-    WORD,
-    CellError,
-    ColumnError,
-    Layout,
-    find,
-    is_numeric,
-)
-from linsep.data.sniffing import (
-    Line,
-    columns_of,
-    form_of,
-    head,
-    is_id,
-    is_utf16,
-    more_rows,
-    numbered,
-    preamble,
-    shown,
-)
+from linsep.data.schema import DATE, NUMBER, WORD, CellError, ColumnError, Layout, find, is_numeric
+from linsep.data.sniffing import Line, columns_of, form_of, head, is_id, is_utf16, more_rows, numbered, preamble, shown
 from linsep.data.source import SHORT, Piece
 from linsep.data.tables import PieceParts, TableSource, WrongKindError, choose
 from linsep.data.text_parsers import LABEL, UNWANTED, LineError, last_record, parse_table

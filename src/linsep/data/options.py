@@ -122,8 +122,7 @@ class Options:
         str | None, _option("Sign at the beginning of lines of CSV that are no rows, such as '#'.", "SIGN")
     ] = None
     skip_rows: Annotated[
-        int | None,
-        _option("Lines before the table to skip in CSV. [default: lines that begin with #]", "N", min=0),
+        int | None, _option("Lines before the table to skip in CSV. [default: lines that begin with #]", "N", min=0)
     ] = None
     max_features: Annotated[int, _option("Refuse files with more features than this. [default: 2^24]", "N")] = 1 << 24
     cache: Annotated[

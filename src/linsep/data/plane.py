@@ -256,13 +256,7 @@ def _flipped(y: Array, flip: float, rng: np.random.Generator) -> Array:
 
 
 def lessons(
-    n: int,
-    d: int,
-    *,
-    offset: bool | float = False,
-    random_state: int = 0,
-    block: int = 1 << 20,
-    **others: Any,
+    n: int, d: int, *, offset: bool | float = False, random_state: int = 0, block: int = 1 << 20, **others: Any
 ) -> Iterator[tuple[Floats, Array, Plane]]:
     """Yield what ``teacher`` draws, some rows at a time, so that there may be more of them than memory holds.
 

@@ -19,7 +19,7 @@ from linsep.learn.passes import LONGEST_TRACE, State, TrainingLog
 from linsep.learn.serialization import RefusedError, must, opened, write
 from linsep.learn.voting import TRACKERS
 from linsep.learn.weights import Weights
-from linsep.problem import Array, Floats, Problem
+from linsep.problem import Array, Floats, Problem, machines_for
 
 KIND = "checkpoint"
 
@@ -57,7 +57,7 @@ class Saved:
         must(isinstance(factors, np.ndarray) and factors.shape == classes.shape, "weights of its classes")
         must(factors.dtype == np.float64 and bool((factors >= 0).all() and (factors < math.inf).all()), "weights")
         must(type(allowed) is float and type(seed) is int and 0 <= seed < 2**32, "its numbers")
-        machines = 1 if len(classes) == 2 else len(classes)
+        machines = machines_for(len(classes))
         weights = Weights.from_state(parts["weights"], machines)
         log = TrainingLog.from_state(parts["log"], machines)
         log.longest_trace = LONGEST_TRACE

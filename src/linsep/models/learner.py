@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 import numpy as np
 
 from linsep.data.arrays import check_cells, is_sparse, numeric
-from linsep.data.labels import (
-    check_same_length,
-    class_codes,
-    class_labels,
-    classes_and_codes,
-    measured,
-    object_array,
-)
+from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes, measured, object_array
 from linsep.data.matrices import is_frame, is_records, is_table, native, table_source
 from linsep.data.schema import Layout
 from linsep.data.source import Source

@@ -32,7 +32,7 @@ from linsep.models.progress import advice_after, progress
 from linsep.models.proving import Prover, refutation_of, saved_proof
 from linsep.models.record import FittedRecord, Recorded
 from linsep.models.visit_records import Steps, Visit, best_plane, visits
-from linsep.problem import Array, Floats, all_finite
+from linsep.problem import Array, Floats, all_finite, machines_for
 
 if TYPE_CHECKING:
     from linsep.prove.verdict.run_refutations import RunRefutation
@@ -171,7 +171,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
             fixed = self.target_margin is not None or not Ranges.of([(X,)]).uneven(counts)
             scale = "none" if fixed else "standard"
         scaler = Scaler.fit([(X,)], scale, center=self.fit_intercept).sparing(counts)
-        start = State.begin(Weights.zero(_machines(classes), X.shape[1]), self._new_tracker())
+        start = State.begin(Weights.zero(machines_for(len(classes)), X.shape[1]), self._new_tracker())
         self.adopt(self._train(X, y, classes, None, self._parameters(self._draw_seed()), start, scaler))
         self._advise(advice_after(self))
         return self
@@ -220,7 +220,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
                 self.n_features_in_ = known
             raise
         if fresh:
-            start = Weights.zero(_machines(merged), X.shape[1])
+            start = Weights.zero(machines_for(len(merged)), X.shape[1])
             seed, state = self._draw_seed(), State.begin(start, self._new_tracker())
         else:
             self._make_room_for(merged)
@@ -320,7 +320,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
 
     def first_weights(self) -> Weights:
         """Return the weights that the run began with, as far as they are of the present classes and columns."""
-        zero = Weights.zero(_machines(self.classes_), self.n_features_in_)
+        zero = Weights.zero(machines_for(len(self.classes_)), self.n_features_in_)
         if self.record_.first is None or self.record_.first.machines != zero.machines:
             return zero
         first = self.record_.first.copy()
@@ -329,7 +329,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
 
     def _first_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> Weights:
         """Return the weights and offsets to start from: given ones, those there are (warm start), or zero."""
-        start = Weights.zero(_machines(classes), d)
+        start = Weights.zero(machines_for(len(classes)), d)
         if self.warm_start and hasattr(self, "coef_"):
             if self.record_.weights.W.shape != start.W.shape or not np.array_equal(self.classes_, classes):
                 what = "{0} needs the same classes and number of features as the previous fit"
@@ -435,7 +435,3 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
 
     def _check_state(self) -> None:
         Learner._check_state(self)
-
-
-def _machines(classes: Array) -> int:
-    return 1 if len(classes) <= 2 else len(classes)

@@ -34,7 +34,7 @@ from linsep.models.constructors import LEARNERS
 from linsep.models.files import load_plain, save
 from linsep.models.online import Online
 from linsep.models.record import FittedRecord, PartialRun
-from linsep.problem import Array, Floats, Pass, Run, Stop
+from linsep.problem import Array, Floats, Pass, Run, Stop, machines_for
 
 NOTHING = -1  # predicted, while nothing is known
 START = "start.linsep"  # the model that a log began with, if it began with one
@@ -161,7 +161,7 @@ class ProgressiveLearner:
         classes, _ = classes_and_codes(class_labels(list(labels)))
         model = self.model
         if self.classes is None:
-            weights = Weights.zero(1 if len(classes) <= 2 else len(classes))
+            weights = Weights.zero(machines_for(len(classes)))
             model._begin_record(FittedRecord(seed=0, weights=weights, tracker=model._new_tracker()))
             model.classes_, model.n_features_in_ = classes, 0
         else:

@@ -55,11 +55,7 @@ class Prover:
         Returns, for a problem, who answers questions about its rows; by default its batches are looked at here.
     """
 
-    def __init__(
-        self,
-        parameters: Parameters,
-        asking: Callable[[Problem], Ask] | None = None,
-    ) -> None:
+    def __init__(self, parameters: Parameters, asking: Callable[[Problem], Ask] | None = None) -> None:
         self.parameters, self.asking = parameters, asking or asking_batches
 
     def __call__(self, problem: Problem, state: State) -> ProofAttempt | None:
