@@ -95,7 +95,10 @@ class CellTypeError(DataError, TypeError):
 def check_cells(X: Any) -> None:
     """Refuse what is no matrix of real numbers, as far as it shows without a look at every cell."""
     _refuse_kinds(X)
-    _even(X)
+    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
+        for i, row in enumerate(X):
+            if len(row) != len(X[0]):
+                raise DataError("", f"row {i} of X has {len(row)} values, row 0 has {len(X[0])}")
 
 
 def _refuse_kinds(X: Any) -> None:
@@ -166,13 +169,6 @@ def _read_only(values: Array) -> Array:
     view = values.view()
     view.flags.writeable = False
     return view
-
-
-def _even(X: Any) -> None:
-    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
-        for i, row in enumerate(X):
-            if len(row) != len(X[0]):
-                raise DataError("", f"row {i} of X has {len(row)} values, row 0 has {len(X[0])}")
 
 
 def refuse_rounding(X: Any) -> None:

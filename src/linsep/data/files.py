@@ -243,11 +243,6 @@ class _Far(_Raw):
         super().close()
 
 
-def _send(system: Any, path: str, data: Any) -> None:
-    with system.open_output_stream(path, compression=None) as out:  # by default the name would say how to compress it
-        out.write(data)
-
-
 @contextmanager
 def _uploading(url: str) -> Iterator[IO[bytes]]:
     """Open a temporary file whose bytes take the place of a URL when the block ends well: all of them, or none."""
@@ -260,10 +255,15 @@ def _uploading(url: str) -> Iterator[IO[bytes]]:
         aside = system.type_name not in _OBJECTS
         target = f"{folder}{slash}.{name[:200]}.{secrets.token_hex(6)}.part" if aside else path
         try:
+
+            def send() -> None:  # by default the name would say how to compress it
+                with system.open_output_stream(target, compression=None) as out:
+                    out.write(whole)
+
             with _answers(url):
                 # in a thread, which no signal interrupts: to close a stream early would show what has arrived of it
                 with ThreadPoolExecutor(1) as pool:
-                    pool.submit(_send, system, target, whole).result()
+                    pool.submit(send).result()
                 if aside:
                     system.move(target, path)
         except BaseException:

@@ -178,8 +178,16 @@ class Source(ABC):
         return ReadError(self.files[0].name, what, ("max_features", self.n_features))
 
     def blocks(self, most: int | None = None) -> Generator[Block]:
-        """Return what an iteration yields; while rows are cached, ``most`` rows at a time."""
-        return self._blocks() if self._store is None else self._cached_blocks(self._store, most)
+        """Yield what an iteration does; while rows are cached, ``most`` rows at a time."""
+        store = self._store
+        if store is None:
+            yield from self._blocks()
+            return
+        if most is None:
+            most = max(1, self.options.block_bytes // max(1, store.bytes // max(1, store.rows)))
+        for block in itertools.starmap(Block, store.blocks(most)):
+            self._done = store.read * (block.first_row + block.X.shape[0]) // store.rows
+            yield block
 
     def first_block(self) -> Block:
         """Return the first of these blocks; a text has decided by then what its columns are."""
@@ -250,13 +258,6 @@ class Source(ABC):
             raise
         store.read = self.position
         return store
-
-    def _cached_blocks(self, store: RowStore, most: int | None) -> Generator[Block]:
-        if most is None:
-            most = max(1, self.options.block_bytes // max(1, store.bytes // max(1, store.rows)))
-        for block in itertools.starmap(Block, store.blocks(most)):
-            self._done = store.read * (block.first_row + block.X.shape[0]) // store.rows
-            yield block
 
     def _blocks(self) -> Generator[Block]:
         first_row = 0

@@ -198,7 +198,10 @@ def _number_column(column: pa.Array, name: str, kind: str, point: str, absent: d
     if is_string(column.type):
         values = cells.values(column, f"{DATE}:iso" if kind == DATE else kind, point)
         if values is None:
-            raise _odd_cell(column, name, kind, point)
+            there = [(row, cell) for row, cell in enumerate(column.to_pylist()) if cell is not None]
+            odd = ((row, cell) for row, cell in there if not cells.fits(kind, cell, point))
+            row, cell = next(odd, there[0])  # of dates with and without zones each may fit
+            raise WrongKindError(row, name, cell)
         return values
     if pa.types.is_temporal(column.type):
         column = cells.days(column)
@@ -208,14 +211,6 @@ def _number_column(column: pa.Array, name: str, kind: str, point: str, absent: d
         absent[name] = numpy_view(column.is_null())
         column = column.fill_null(zero(column.type))
     return numpy_view(column)
-
-
-def _odd_cell(column: pa.Array, name: str, kind: str, point: str) -> WrongKindError:
-    """Find the cell that is not of its column's kind."""
-    for row, cell in enumerate(column.to_pylist()):
-        if cell is not None and not cells.fits(kind, cell, point):
-            return WrongKindError(row, name, cell)
-    return WrongKindError(0, name, str(column[0]))
 
 
 def _finite(X: Array, names: list[str], absent: dict[str, Array]) -> Array:

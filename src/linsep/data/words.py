@@ -76,7 +76,10 @@ class Categories:
     def numbered(self, coded: Sequence[Coded], bags: Sequence[Bag]) -> tuple[Array, list[Array]]:
         """Return the feature of every cell, and of every word of the texts, -1 where there is none."""
         parts: list[Coded | Bag] = [*coded, *bags]
-        tables = [self._table(part.column, part.words) for part in parts]
+        tables = []  # the feature of each word, -2 for those that have none; the last one, -1, is that of no word
+        for part in parts:
+            known = self._numbers[part.column]
+            tables.append(np.array([*(known.get(word, -2) for word in part.words), -1], dtype=np.int64))
         new: list[Array] = []  # first row, column, place in the row, which of the parts, place of the word
         for k, (part, table) in enumerate(zip(parts, tables, strict=True)):
             unknown = np.flatnonzero(table == -2)
@@ -102,11 +105,6 @@ class Categories:
                 self.unseen += int(np.count_nonzero(found == -2))
                 found[found == -2] = -1
         return features, texts
-
-    def _table(self, column: int, words: Sequence[str | None]) -> Array:
-        """Return the feature of each word, -2 for those that have none; the last one, -1, is that of no word."""
-        known = self._numbers[column]
-        return np.array([*(known.get(word, -2) for word in words), -1], dtype=np.int64)
 
 
 def assemble(numbers: Array, features: Array) -> tuple[Floats, Array, Array]:

@@ -119,17 +119,15 @@ class Checkpoint:
                 name: reader.values(content[name])
                 for name in ("about", "problem", "weights", "first", "log", "kept", "more")
             }
-            self._compare(parts["about"])
+            about = parts["about"]
+            for name in sorted((self.about.keys() | about.keys()) - {"max_iter"}):
+                was, now = about.get(name), self.about.get(name)
+                if was != now:
+                    what = "its data differ" if name == "data" else f"{name} was {was!r}, is {now!r}"
+                    raise RefusedError(f"a checkpoint of another run: {what}")
             saved = Saved.from_parts(parts)
             log = saved.state.log
             begun, allowed = len(log.passes) + (log.rows > 0), self.about.get("max_iter", math.inf)
             if begun > allowed:
                 raise RefusedError(f"a checkpoint of another run: it is in pass {begun}, but max_iter is {allowed}")
         return saved
-
-    def _compare(self, about: dict[str, Any]) -> None:
-        for name in sorted((self.about.keys() | about.keys()) - {"max_iter"}):
-            was, now = about.get(name), self.about.get(name)
-            if was != now:
-                what = "its data differ" if name == "data" else f"{name} was {was!r}, is {now!r}"
-                raise RefusedError(f"a checkpoint of another run: {what}")

@@ -89,9 +89,6 @@ class Mistakes:
         one_vs_rest = self.machines == 1 or self.one_vs_rest
         return dual.dual_factors(which, own, concerned, steps, shape, one_vs_rest=one_vs_rest)
 
-    def _class_of(self, machine: Any) -> Any:
-        return 1 if self.machines == 1 else machine
-
     def sweep(self, on_plane: int) -> Sweep:
         """Return what adds up the votes on some rows, of their inner products K and first scores S, into V."""
         which, own, concerned, steps, visits = self.listed()
@@ -101,7 +98,7 @@ class Mistakes:
         jobs = []
         for c in range(self.machines):
             mine = concerned == c
-            signs = np.where(own[mine] == self._class_of(c), 1.0, -1.0)
+            signs = np.where(own[mine] == (1 if self.machines == 1 else c), 1.0, -1.0)
             jobs.append((which[mine], signs * steps[mine], _spans(visits[mine], self.visited)))
 
         def each(K: Any, S: Floats, V: Floats) -> None:

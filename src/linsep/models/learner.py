@@ -165,8 +165,12 @@ class Learner:
         X = native(X)
         if reset:
             self._forget_reading()
-            if is_table(X):
-                return self._first_table(X)
+            if is_table(X):  # keep what it takes to read others in the same way
+                source = table_source(X)
+                rows, _ = source.to_arrays()
+                self.n_features_in_ = rows.shape[1]
+                self.remember(source)
+                return rows
         else:
             X = self.rows_like_trained(X)
             if isinstance(X, Trained):
@@ -174,14 +178,6 @@ class Learner:
         check_cells(X)
         X = self._validated(X, reset=reset)
         return numeric(X, getattr(self, "feature_names_in_", None))
-
-    def _first_table(self, X: Any) -> Any:
-        """Return the rows of the table to learn from, and keep what it takes to read others in the same way."""
-        source = table_source(X)
-        rows, _ = source.to_arrays()
-        self.n_features_in_ = rows.shape[1]
-        self.remember(source)
-        return rows
 
     def rows_like_trained(self, X: Any) -> Any:
         """Return a frame or records as the rows that the model has learned from; anything else as it is."""
