@@ -19,6 +19,7 @@ import numpy as np
 
 from linsep.compiling import compiled as _compiled
 from linsep.data.arrays import csr_array
+from linsep.data.arrow_arrays import numpy_view
 from linsep.data.schema import HASHED_TEXT, HASHED_WORD, Layout
 from linsep.problem import Array, Floats
 
@@ -150,6 +151,7 @@ def hash_name(name: str) -> int:
     return int(_hash(np.frombuffer(name.encode(), dtype=np.uint8)))
 
 
+_BETWEEN = r"[^\pL\pM\pN_']+"  # what lies between the words of a text
 _START = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
 
@@ -185,43 +187,6 @@ def hash_values(prefix, data, offsets, mask):
     return found
 
 
-@compiled
-def _blank(data, p, stop):
-    """Return how many bytes at ``p`` lie between words: 0 inside a word."""
-    c = data[p]
-    if c < 128:
-        return 0 if 48 <= c <= 57 or 97 <= c <= 122 or 65 <= c <= 90 or c == 95 or c == 39 else 1
-    if c == 0xC2 and p + 1 < stop and data[p + 1] not in (0xAA, 0xB5, 0xBA):
-        return 2  # signs of Latin-1, but for its three odd letters
-    if p + 2 < stop and ((c == 0xE2 and data[p + 1] <= 0x81) or (c == 0xE3 and data[p + 1] == 0x80)):
-        return 3  # dashes, quotes, ideographic punctuation
-    return 0
-
-
-@compiled
-def hash_words(prefix, data, offsets, mask):
-    """Hash ``column=word`` for every word of every text; return where each text's words begin, and the features."""
-    start = _absorb(_START, prefix, 0, len(prefix))
-    indptr = np.zeros(len(offsets), dtype=np.int32)
-    found = np.empty((offsets[-1] - offsets[0]) // 2 + len(offsets), dtype=np.int32)  # a word and a blank: two bytes
-    count = 0
-    for i in range(len(offsets) - 1):
-        p, stop = offsets[i], offsets[i + 1]
-        while p < stop:
-            blank = _blank(data, p, stop)
-            if blank:
-                p += blank
-                continue
-            state = start
-            while p < stop and _blank(data, p, stop) == 0:
-                state = (state ^ np.uint64(data[p])) * _PRIME
-                p += 1
-            found[count] = _finish(state) & mask
-            count += 1
-        indptr[i + 1] = count
-    return indptr, found[:count]
-
-
 def hashed_rows(table: Any, layout: Layout) -> Any:
     """Return the hashed columns of a table as CSR rows, after room for the numbers; a missing cell is nothing."""
     import pyarrow as pa
@@ -236,15 +201,15 @@ def hashed_rows(table: Any, layout: Layout) -> Any:
             continue
         column = table.column(name)
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        column = column.cast(pa.large_string())
-        letters, bounds = _letters(pc.utf8_lower(column) if kind == HASHED_TEXT else column)
-        prefix = np.frombuffer(f"{name}=".encode(), dtype=np.uint8)
+        column, rows = column.cast(pa.large_string()).fill_null(""), np.arange(n)
         if kind == HASHED_TEXT:
-            indptr, features = hash_words(prefix, letters, bounds, np.uint64(mask))
-        else:
-            present = bounds[1:] != bounds[:-1]
-            indptr = np.concatenate(([0], np.cumsum(present))).astype(np.int32)
-            features = hash_values(prefix, letters, bounds, np.uint64(mask))[present]
+            texts = pc.split_pattern_regex(pc.utf8_lower(column), pattern=_BETWEEN)
+            column, rows = texts.flatten(), numpy_view(pc.list_parent_indices(texts))
+        letters, bounds = _letters(column)
+        present = bounds[1:] != bounds[:-1]
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(rows[present], minlength=n)))).astype(np.int32)
+        prefix = np.frombuffer(f"{name}=".encode(), dtype=np.uint8)
+        features = hash_values(prefix, letters, bounds, np.uint64(mask))[present]
         words = csr_array((np.ones(len(features)), features + np.int32(first), indptr), shape)
         words.sum_duplicates()
         X = X + words
@@ -252,8 +217,7 @@ def hashed_rows(table: Any, layout: Layout) -> Any:
 
 
 def _letters(column: pa.Array) -> tuple[Array, Array]:
-    """Return the bytes of a column of long strings and where each begins and ends; a missing one is empty."""
-    column = column.fill_null("")
+    """Return the bytes of a column of long strings and where each begins and ends."""
     _, offsets, data = column.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int64, count=len(column) + 1, offset=8 * column.offset)
     return np.empty(0, np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8), bounds
