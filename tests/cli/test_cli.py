@@ -643,19 +643,11 @@ def test_a_mistake_of_ours_is_not_the_answer_no(run, monkeypatch):
     assert "ZeroDivisionError" in err
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "fit data.csv -m data.csv",
-        "fit d*.csv -m data.csv",
-        "fit data.csv --checkpoint data.csv",
-        "predict m data.csv --out ./data.csv",
-        "predict m data.csv --out m",
-        "convert m m --to liblinear",
-        "separate data.csv --proof data.csv",
-        "report data.csv --out data.csv",
-    ],
-)
+@pytest.mark.parametrize("command", [
+    "fit data.csv -m data.csv", "fit d*.csv -m data.csv", "fit data.csv --checkpoint data.csv",
+    "predict m data.csv --out ./data.csv", "predict m data.csv --out m", "convert m m --to liblinear",
+    "separate data.csv --proof data.csv", "report data.csv --out data.csv",
+])  # fmt: skip
 def test_an_output_never_replaces_an_input(run, command):
     separated()
     run("fit", "data.csv", "-q", "-m", "m")
@@ -738,18 +730,8 @@ def test_no_interval_for_the_rows_of_the_training(run):
 def test_columns_are_copied_beside_the_labels(run):
     ordinary(30)
     run("fit", "orders.csv", "--model", "m.linsep", "--quiet")
-    run(
-        "predict",
-        "m.linsep",
-        "orders.csv",
-        "--keep-column",
-        "id",
-        "--keep-column",
-        "country",
-        "--out",
-        "l.csv",
-        "--quiet",
-    )
+    copied = ["--keep-column", "id", "--keep-column", "country"]
+    run("predict", "m.linsep", "orders.csv", *copied, "--out", "l.csv", "--quiet")
     lines = Path("l.csv").read_text().splitlines()
     assert lines[0] == "id,country,label"
     assert [line.split(",")[0] for line in lines[1:]] == [str(k) for k in range(1, 31)]

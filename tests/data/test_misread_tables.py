@@ -544,17 +544,14 @@ def test_numbered_columns_of_pandas_are_a_header(case: str, tmp_path: Path) -> N
     ]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "0,1,a\n1,0,b\n0,0,a\n1,1,b\n",  # the word above is a label below
-        "0,1,2\n3,4,5\n6,7,8\n9,10,11\n",  # nothing repeats: no labels
-        "0,1,1\n1,0,0\n0,0,0\n1,1,1\n",
-        "0,1,2\n0,0,2\n1,1,0\n1,0,1\n",  # the number above is a label below
-        "1,2,x\n3,4,y\n5,6,y\n",
-        "0,y\n1,n\n0,y\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "0,1,a\n1,0,b\n0,0,a\n1,1,b\n",  # the word above is a label below
+    "0,1,2\n3,4,5\n6,7,8\n9,10,11\n",  # nothing repeats: no labels
+    "0,1,1\n1,0,0\n0,0,0\n1,1,1\n",
+    "0,1,2\n0,0,2\n1,1,0\n1,0,1\n",  # the number above is a label below
+    "1,2,x\n3,4,y\n5,6,y\n",
+    "0,y\n1,n\n0,y\n",
+])  # fmt: skip
 def test_rows_of_numbers_are_no_header(text: str, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(text)

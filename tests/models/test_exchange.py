@@ -121,28 +121,25 @@ def test_a_model_from_liblinear_learns_on(tmp_path):
 HEADER = "solver_type {}\nnr_class {}\nlabel {}\nnr_feature {}\nbias {}\nw\n{}"
 
 
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        ("", "no line 'w'"),
-        ("a\n" * 50, "no line 'w'"),
-        ("w\n1\n", "solver_type"),
-        (HEADER.format("L2R_L2LOSS_SVR", 2, "1 -1", 1, -1, "1\n"), "not a classifier"),
-        (HEADER.format("ONECLASS_SVM", 2, "1 -1", 1, -1, "1\n"), "not a classifier"),
-        (HEADER.format("L2R_LR", 3, "1 -1", 1, -1, "1\n"), "do not agree"),
-        (HEADER.format("L2R_LR", 2, "1 1", 1, -1, "1\n"), "do not agree"),
-        (HEADER.format("L2R_LR", 2, "1 a", 1, -1, "1\n"), "invalid literal"),
-        (HEADER.format("L2R_LR", 2, "1 -1", 10**15, -1, "1\n"), "announced, in a file of"),
-        (HEADER.format("L2R_LR", 2, "1 -1", 0, -1, "1\n"), "do not agree"),
-        (HEADER.format("L2R_LR", 2, "1 -1", 2, -1, "1\n"), "2 lines of 1 weights announced, 1 of 1 found"),
-        (HEADER.format("L2R_LR", 2, "1 -1", 2, -1, ""), "weights announced"),
-        (HEADER.format("L2R_LR", 2, "1 -1", 2, -1, "1\nx\n"), "could not convert"),
-        (HEADER.format("L2R_LR", 2, "1 -1", 2, -1, "1\nnan\n"), "not finite"),
-        (HEADER.format("L2R_LR", 2, "1 -1", 2, -1, "1 2\n1\n"), "columns"),
-        (HEADER.format("L2R_LR", 2, "1 -1", 1, "inf", "1\n1\n"), "not finite"),
-        ("\x00\xff" * 100, "no line 'w'"),
-    ],
-)
+@pytest.mark.parametrize(("text", "match"), [
+    ("", "no line 'w'"),
+    ("a\n" * 50, "no line 'w'"),
+    ("w\n1\n", "solver_type"),
+    (HEADER.format("L2R_L2LOSS_SVR", 2, "1 -1", 1, -1, "1\n"), "not a classifier"),
+    (HEADER.format("ONECLASS_SVM", 2, "1 -1", 1, -1, "1\n"), "not a classifier"),
+    (HEADER.format("L2R_LR", 3, "1 -1", 1, -1, "1\n"), "do not agree"),
+    (HEADER.format("L2R_LR", 2, "1 1", 1, -1, "1\n"), "do not agree"),
+    (HEADER.format("L2R_LR", 2, "1 a", 1, -1, "1\n"), "invalid literal"),
+    (HEADER.format("L2R_LR", 2, "1 -1", 10**15, -1, "1\n"), "announced, in a file of"),
+    (HEADER.format("L2R_LR", 2, "1 -1", 0, -1, "1\n"), "do not agree"),
+    (HEADER.format("L2R_LR", 2, "1 -1", 2, -1, "1\n"), "2 lines of 1 weights announced, 1 of 1 found"),
+    (HEADER.format("L2R_LR", 2, "1 -1", 2, -1, ""), "weights announced"),
+    (HEADER.format("L2R_LR", 2, "1 -1", 2, -1, "1\nx\n"), "could not convert"),
+    (HEADER.format("L2R_LR", 2, "1 -1", 2, -1, "1\nnan\n"), "not finite"),
+    (HEADER.format("L2R_LR", 2, "1 -1", 2, -1, "1 2\n1\n"), "columns"),
+    (HEADER.format("L2R_LR", 2, "1 -1", 1, "inf", "1\n1\n"), "not finite"),
+    ("\x00\xff" * 100, "no line 'w'"),
+])  # fmt: skip
 def test_text_that_is_no_model(tmp_path, text, match):
     path = tmp_path / "model.txt"
     path.write_text(text, encoding="latin-1")

@@ -124,18 +124,10 @@ def noisy(n=600, d=5, classes=2, seed=0):
 
 
 WAYS = [
-    {},
-    {"shuffle": False},
-    {"fit_intercept": False},
-    {"update_margin": 0.5},
-    {"mistake": "prediction"},
-    {"multi_class": "ovr"},
-    {"order": "first"},
-    {"order": "worst"},
-    {"class_weight": {0: 2.0, 1: 0.5}},
-    {"keep": "average"},
-    {"keep": "best"},
-]
+    {}, {"shuffle": False}, {"fit_intercept": False}, {"update_margin": 0.5}, {"mistake": "prediction"},
+    {"multi_class": "ovr"}, {"order": "first"}, {"order": "worst"}, {"class_weight": {0: 2.0, 1: 0.5}},
+    {"keep": "average"}, {"keep": "best"},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -23,16 +23,9 @@ from linsep.prove.bounds.audits import Trail, own_trail
 
 _ROWS = 3000  # rows drawn at most
 _SIGNS = {  # on the buttons of a page, by the name of the icon that Matplotlib would load from the network
-    "fa-minus": "−",
-    "fa-fast-backward": "⏮",
-    "fa-step-backward": "‹",
-    "fa-play fa-flip-horizontal": "◀",
-    "fa-pause": "⏸",
-    "fa-play": "▶",
-    "fa-step-forward": "›",
-    "fa-fast-forward": "⏭",
-    "fa-plus": "+",
-}
+    "fa-minus": "−", "fa-fast-backward": "⏮", "fa-step-backward": "‹", "fa-play fa-flip-horizontal": "◀",
+    "fa-pause": "⏸", "fa-play": "▶", "fa-step-forward": "›", "fa-fast-forward": "⏭", "fa-plus": "+",
+}  # fmt: skip
 
 
 def animate(
