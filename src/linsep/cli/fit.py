@@ -302,7 +302,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "megabytes_per_second": size / passing / 1e6 if passing > 0 else None,
         **_proof_facts(learner, source, about["proof"]),
         **{name.rstrip("_"): getattr(learner, name) for name in certified if hasattr(learner, name)},
-        **_mixing_facts(learner),
+        **mixing_facts(learner),
     }
 
 
@@ -593,7 +593,7 @@ def _class_weight(given: list[str]) -> Any:
     return weights
 
 
-def _mixing_facts(learner: Any) -> dict[str, Any]:
+def mixing_facts(learner: Any) -> dict[str, Any]:
     """Return what is to be reported of a run on a cluster, nothing of one here."""
     mixing = getattr(learner, "mixing_", None)
     if mixing is None:

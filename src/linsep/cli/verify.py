@@ -112,7 +112,9 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
     if how is None or {"target", "ignore", "categorical", "text"} & set(reading.given):
         return {}
     layout = layout_of(how)
-    known = {"layout": layout, "target": layout.target, "missing": how["missing"], **_signs(how)}
+    known = {"layout": layout, "target": layout.target, "missing": how["missing"]}
+    found = {"encoding": "utf-8", "decimal": ".", "skip_rows": 0}  # what is left to the reader, which finds it out
+    known |= {name: value for name, value in _signs(how).items() if found.get(name) != value}
     return {name: known[name] for name in known if name not in reading.given}
 
 
