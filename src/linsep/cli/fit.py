@@ -526,9 +526,8 @@ def _weights_of(source: Source, weights: Any, rows: int) -> Any:
     numbers = source.dropped.in_source(np.arange(rows))
     found = weights[numbers]
     if np.isnan(found).any():
-        place = source.locate([row := int(numbers[np.isnan(found).argmax()])])
-        where = f"{source.files[0].name}: row {row}" if place is None else f"{place[0].file}:{place[0].line}"
-        raise DataError(where, "the row has no weight: drop it or fill in the weight")
+        row = int(numbers[np.isnan(found).argmax()])
+        raise DataError(source.place(row), "the row has no weight: drop it or fill in the weight")
     return found
 
 

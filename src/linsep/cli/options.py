@@ -147,6 +147,8 @@ Values = Annotated[
         "Read 0.1 as the decimal one tenth (default for text) or as the nearest double (binary).", panel=DECIDING
     ),
 ]
+TimeLimit = Annotated[float | None, Parameter("Stop the search after this time.", DECIDING, "SECONDS", min=0)]
+Proof = Annotated[str | None, Parameter("Write the proof to this JSON file.", OUTPUT, "OUT")]
 Model = Annotated[str, Argument("Model file, as fit or convert writes it.")]
 
 
@@ -216,7 +218,7 @@ class Planes:
 class Document:
     """Where to write the proof, and what to add."""
 
-    proof: Annotated[str | None, Parameter("Write the proof to this JSON file.", panel=OUTPUT, metavar="OUT")] = None
+    proof: Proof = None
     note: Annotated[str | None, Parameter("Your own remark, kept in the proof file.", panel=OUTPUT, metavar="TEXT")] = (
         None
     )

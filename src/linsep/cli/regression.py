@@ -20,8 +20,10 @@ from linsep.cli.options import (
     OUTPUT,
     TEXT,
     Argument,
+    Proof,
     ReadingAgain,
     Screen,
+    TimeLimit,
     Values,
     as_option,
     command,
@@ -86,9 +88,7 @@ class ModelOptions:
     alias: Annotated[
         Literal["drop", "keep"], Parameter("Drop or keep columns that depend linearly on earlier ones.", DECIDING)
     ] = "drop"
-    time_limit: Annotated[float | None, Parameter("Stop the search after this time.", DECIDING, "SECONDS", min=0)] = (
-        None
-    )
+    time_limit: TimeLimit = None
 
 
 _TABLE = ("delimiter", "header", "missing", *TEXT, "ignore", "categorical", "numeric", "text", "dates", "keep_index")
@@ -115,7 +115,7 @@ def regression(
     data: Annotated[str, Argument("CSV, TSV, JSON Lines, Parquet or Arrow; - is standard input.")],
     model: ModelOptions,
     rows: Annotated[bool, Parameter("List the separated rows, counted from 0.", panel=OUTPUT)] = False,
-    proof: Annotated[str | None, Parameter("Write the proof to this JSON file.", panel=OUTPUT, metavar="OUT")] = None,
+    proof: Proof = None,
     *,
     table: TableOptions,
     screen: Screen,

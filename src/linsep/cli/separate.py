@@ -24,7 +24,7 @@ from linsep.cli.inputs import (
     write_proof,
     write_proof_for,
 )
-from linsep.cli.options import DECIDING, Data, Document, Place, Planes, Reading, Screen, Values, command
+from linsep.cli.options import DECIDING, Data, Document, Place, Planes, Reading, Screen, TimeLimit, Values, command
 from linsep.cli.screen import alone_lines, count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.clock import Clock, OutOfTime
 from linsep.declared import Parameter
@@ -53,9 +53,7 @@ class Deciding:
     gap: Annotated[float, Parameter("Stop at this relative gap between the bounds on the margin.", panel=DECIDING)] = (
         1e-6
     )
-    time_limit: Annotated[
-        float | None, Parameter("Stop the search after this time.", panel=DECIDING, metavar="SECONDS", min=0)
-    ] = None
+    time_limit: TimeLimit = None
     values: Values = None
 
 

@@ -338,6 +338,11 @@ class Source(ABC):
                     break
         return [places[row] for row in rows]
 
+    def place(self, row: int) -> str:
+        """Return where a row of the source is, as messages name it."""
+        places = self.locate([row])
+        return f"{self.files[0].name}: row {row}" if places is None else f"{places[0].file}:{places[0].line}"
+
     def row_lines(self, file: File) -> Iterator[list[int]] | None:  # noqa: ARG002
         """Return the lines in which rows begin, a piece of the file at a time; None where there are no lines."""
         return None

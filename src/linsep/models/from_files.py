@@ -205,9 +205,7 @@ def answers(
 def unanswered(source: Source, dropped: Dropped) -> DataNote:
     """Return the note that some rows of a source get no label; it names the first of them."""
     row = int(dropped.numbers[0])
-    places = source.locate([row])
-    where = f"{source.files[0].name}: row {row}" if places is None else f"{places[0].file}:{places[0].line}"
-    return DataNote(where, f"this is the first row without an answer; there is none for {dropped.words()}")
+    return DataNote(source.place(row), f"this is the first row without an answer; there is none for {dropped.words()}")
 
 
 def fitted_rows(model: Any, source: Source, blocks: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
