@@ -84,6 +84,11 @@ class Batch(NamedTuple):
     rows: Rows  # as the user has them
 
 
+def machines_for(classes: int) -> int:
+    """Return how many weight vectors some classes take: one for two of them, else one for each."""
+    return 1 if classes <= 2 else classes
+
+
 class Problem(NamedTuple):
     """What is to be learned from: classes, and batches that can be asked for again and again.
 
@@ -100,8 +105,8 @@ class Problem(NamedTuple):
 
     @property
     def machines(self) -> int:
-        """How many weight vectors there are: one for two classes, else one per class."""
-        return 1 if len(self.classes) <= 2 else len(self.classes)
+        """How many weight vectors there are."""
+        return machines_for(len(self.classes))
 
 
 def all_finite(array: Array) -> bool:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import pickle
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -22,7 +18,7 @@ import scipy.sparse as sp
 from linsep import Perceptron, fit_source, read
 from linsep.data.arrays import is_sparse
 from linsep.data.source import Source
-from linsep.errors import DataNote, ParameterError
+from linsep.errors import DataNote
 
 ROWS = 60
 
@@ -92,20 +88,6 @@ def test_cached_rows_are_those_of_the_files(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("form", ["csv", "svm"])
-def test_training_has_the_same_bits(tmp_path: Path, form: str) -> None:
-    path = write(tmp_path, form)
-    for shuffle in (False, True):
-        plain = fit_source(Perceptron(shuffle=shuffle, max_iter=6), read(path, block_bytes=300, cache="none"))
-        source = read(path, block_bytes=300)
-        with source.caching():
-            kept = fit_source(Perceptron(shuffle=shuffle, max_iter=6), source)
-        assert np.array_equal(kept.coef_, plain.coef_)
-        assert np.array_equal(kept.intercept_, plain.intercept_)
-        assert np.array_equal(kept.trace_, plain.trace_)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("scale", ["none", "unit"])
 @pytest.mark.parametrize("moment", [3, 7])
 def test_a_run_resumes_where_blocks_are_larger(tmp_path: Path, scale: str, moment: int) -> None:
@@ -128,16 +110,6 @@ def test_a_run_resumes_where_blocks_are_larger(tmp_path: Path, scale: str, momen
     whole = go("none")
     assert np.array_equal(resumed.coef_, whole.coef_)
     assert np.array_equal(resumed.trace_, whole.trace_)
-
-
-def test_a_column_that_turns_out_to_be_words() -> None:
-    text = "c,class\n" + "4,a\n6,b\n" * 1000 + "rotary,b\n"
-    source = read(io.BytesIO(text.encode()), format="csv", block_bytes=2000)
-    with pytest.warns(DataNote, match="rotary"):
-        X, _ = source.to_arrays()
-    with source.caching():
-        assert X.shape == (2001, 3)
-        assert np.array_equal(source.to_arrays()[0].toarray(), X.toarray())
 
 
 def test_a_disk_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,29 +170,9 @@ def test_rows_of_several_types(tmp_path: Path) -> None:
     assert y.tolist() == ["x", "y"] * 2
 
 
-def test_where_rows_are_kept_is_no_part_of_the_data(tmp_path: Path) -> None:
-    path, saved = write(tmp_path, "csv"), tmp_path / "half"
-    whole = fit_source(Perceptron(max_iter=8, shuffle=False, prove=False), read(path, block_bytes=300, cache="none"))
-    fit_source(Perceptron(max_iter=3, shuffle=False, prove=False), read(path, block_bytes=300), checkpoint=saved)
-    more = Perceptron(max_iter=8, shuffle=False, prove=False)
-    fit_source(more, read(path, block_bytes=300, cache="none"), checkpoint=saved, resume=True)
-    assert np.array_equal(more.coef_, whole.coef_)
-    assert np.array_equal(more.trace_, whole.trace_)
-
-
 def test_the_disk_has_no_room_for_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = read(write(tmp_path, "svm"), block_bytes=300)
     expected = source.to_arrays()[0].toarray()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
     with pytest.warns(DataNote, match="all of them are held in memory"):
         assert np.array_equal(source.to_arrays()[0].toarray(), expected)
-
-
-def test_commands_take_the_options(tmp_path: Path) -> None:
-    path = write(tmp_path, "svm")
-    for options in (["--cache", "none"], ["--cache", str(tmp_path)]):
-        command = [sys.executable, "-m", "linsep", "fit", str(path), "-m", str(tmp_path / "m"), "--json", *options]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert json.loads(done.stdout)["rows"] == ROWS
-    with pytest.raises(ParameterError, match="a folder that exists"):
-        read(path, cache=str(tmp_path / "nowhere"))

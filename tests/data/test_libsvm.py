@@ -63,28 +63,10 @@ def spellings(draw: st.DrawFn) -> str:
 
 @settings(deadline=None, max_examples=150)
 @given(st.lists(spellings().filter(lambda word: math.isfinite(float(word))), min_size=1, max_size=30))
-@example(
-    [
-        "9007199254740993",
-        "9007199254740992.5",
-        "0.30000000000000004",
-        "1e22",
-        "1e23",
-        "-0",
-        "-0.0",
-        "5e-324",
-        "4.9e-324",
-    ]
-)
-@example(
-    [
-        "123456789012345678e-22",
-        "1797693134862315708.1",
-        "9999999999999999999",
-        "0.9999999999999999999",
-        "00000000000000000000001.5",
-    ]
-)
+@example(["9007199254740993", "9007199254740992.5", "0.30000000000000004", "1e22", "1e23", "-0", "-0.0"])
+@example(["5e-324", "4.9e-324"])
+@example(["123456789012345678e-22", "1797693134862315708.1", "9999999999999999999", "0.9999999999999999999"])
+@example(["00000000000000000000001.5"])
 def test_numbers_have_the_bits_of_pythons_float(written: list[str]) -> None:
     text = "1 " + " ".join(f"{j}:{word}" for j, word in enumerate(written)) + "\n"
     values = parse(text.encode()).X.data
@@ -147,16 +129,13 @@ def test_notes_on_the_text() -> None:
     assert parse(b"1 1:1\n\n# x\n 2 1:2").starts.tolist() == [0, 12]
 
 
-@pytest.mark.parametrize(
-    ("written", "expected", "kind"),
-    [
-        (["+1", "-1", "3"], [1, -1, 3], "i"),
-        (["1", "2.5"], [1.0, 2.5], "f"),
-        (["1", "one", "1.5"], [1, "one", 1.5], "O"),
-        (["9007199254740993", "9007199254740992"], ["9007199254740993", "9007199254740992"], "O"),
-        (["1,2", "b"], ["1,2", "b"], "O"),
-    ],
-)
+@pytest.mark.parametrize(("written", "expected", "kind"), [
+    (["+1", "-1", "3"], [1, -1, 3], "i"),
+    (["1", "2.5"], [1.0, 2.5], "f"),
+    (["1", "one", "1.5"], [1, "one", 1.5], "O"),
+    (["9007199254740993", "9007199254740992"], ["9007199254740993", "9007199254740992"], "O"),
+    (["1,2", "b"], ["1,2", "b"], "O"),
+])  # fmt: skip
 def test_labels_stay_what_they_are(written: list[str], expected: list[object], kind: str) -> None:
     y = parse("".join(f"{word} 1:1\n" for word in written).encode()).y
     assert y.tolist() == expected
@@ -169,38 +148,35 @@ def test_labels_may_be_absent() -> None:
     assert X.toarray().tolist() == [[0, 2, 0, 4], [0, 0, 1, 0], [0, 1, 0, 0]]
 
 
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [
-        ("1 1:x", "'x' is not a number"),
-        ("1 1:1_0", "'1_0' is not a number"),
-        ("1 1:0x10", "'0x10' is not a number"),
-        ("1 1:١", "is not a number"),
-        ("1 1:1e999", "too large"),
-        ("1 1:-inf", "not a finite number"),
-        ("1 1:", "has no value"),
-        ("1 1: 2", "has no value"),
-        ("1 1:.", "'.' is not a number"),
-        ("1 1:-", "'-' is not a number"),
-        ("1 1:1e", "'1e' is not a number"),
-        ("1 1:1:2", "'1:2' is not a number"),
-        ("1 2", "'2' is not index:value"),
-        ("1 -1:2", "'-1:2' is not index:value"),
-        ("1 :2", "':2' is not index:value"),
-        ("1 qi:2", "'qi:2' is not index:value"),
-        ("1 q", "'q' is not index:value"),
-        ("1 a:2", "'a:2' is not index:value"),
-        ("1 1:1\x01", "'\\x01' is not"),
-        ("1 3:1 1:1 3:2", "index 3 occurs twice"),
-        ("1 3:1 3:2", "index 3 occurs twice"),
-        ("1 2147483647:1", "above 2147483646"),
-        ("1 99999999999999999999:1", "above 2147483646"),
-        ("1 18446744073709551617:1", "above 2147483646"),
-        ("1:1 2:1", "no label before '1:1'"),
-        ("nan 1:1", "the label 'nan' is not a finite number"),
-        ("\x00\x01 1:1", "is not text"),
-    ],
-)
+@pytest.mark.parametrize(("line", "what"), [
+    ("1 1:x", "'x' is not a number"),
+    ("1 1:1_0", "'1_0' is not a number"),
+    ("1 1:0x10", "'0x10' is not a number"),
+    ("1 1:١", "is not a number"),
+    ("1 1:1e999", "too large"),
+    ("1 1:-inf", "not a finite number"),
+    ("1 1:", "has no value"),
+    ("1 1: 2", "has no value"),
+    ("1 1:.", "'.' is not a number"),
+    ("1 1:-", "'-' is not a number"),
+    ("1 1:1e", "'1e' is not a number"),
+    ("1 1:1:2", "'1:2' is not a number"),
+    ("1 2", "'2' is not index:value"),
+    ("1 -1:2", "'-1:2' is not index:value"),
+    ("1 :2", "':2' is not index:value"),
+    ("1 qi:2", "'qi:2' is not index:value"),
+    ("1 q", "'q' is not index:value"),
+    ("1 a:2", "'a:2' is not index:value"),
+    ("1 1:1\x01", "'\\x01' is not"),
+    ("1 3:1 1:1 3:2", "index 3 occurs twice"),
+    ("1 3:1 3:2", "index 3 occurs twice"),
+    ("1 2147483647:1", "above 2147483646"),
+    ("1 99999999999999999999:1", "above 2147483646"),
+    ("1 18446744073709551617:1", "above 2147483646"),
+    ("1:1 2:1", "no label before '1:1'"),
+    ("nan 1:1", "the label 'nan' is not a finite number"),
+    ("\x00\x01 1:1", "is not text"),
+])  # fmt: skip
 def test_what_is_wrong_is_named_with_its_place(line: str, what: str) -> None:
     before = b"1 1:1 # fine\n2 2:2\n"
     with pytest.raises(LineError) as caught:
@@ -215,15 +191,6 @@ def test_the_first_of_several_errors_is_the_one_named() -> None:
         parse(b"1 1:x\n1 2\n")
     with pytest.raises(LineError, match="'2' is not index"):
         parse(b"1 2\n1 1:x\n")
-
-
-def test_limits_on_indices() -> None:
-    with pytest.raises(LineError, match="index 0, but indices start at 1"):
-        parse(b"1 0:1\n", base=1)
-    with pytest.raises(LineError, match="beyond the 3 features"):
-        parse(b"1 3:1\n", n_features=3)
-    assert parse(b"1 3:1\n", base=1, n_features=3).X.shape == (1, 3)
-    assert parse(b"1 2147483646:1\n").X.shape == (1, 2**31 - 1)
 
 
 @settings(deadline=None, max_examples=200)

@@ -18,7 +18,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
 from data import read_rows, refusal
 from linsep import Perceptron, fit_source, read, separate, separation
@@ -144,23 +143,6 @@ def test_a_level_never_seen_has_no_weight() -> None:
         assert read_rows(test)[0] == [[1, 0, 0, 0], [5, 0, 1, 0], [2, 0, 0, 0]]
     more = open_text("town,x\nParis,1\n", **options_like(train.state(), labels=False), new_levels=True)
     assert read_rows(more)[0] == [[1, 0, 0, 0, 1]]  # as for training that goes on
-
-
-@pytest.mark.parametrize("block_bytes", [60, 1 << 20])
-def test_training_from_words_is_training_from_columns_made_by_hand(block_bytes: int) -> None:
-    rng = np.random.default_rng(3)
-    towns = ["Ulm", "Bonn", "Köln", "Rom"]  # some appear late
-    table = [[str(int(rng.integers(-5, 6))), towns[int(rng.integers(0, 1 + min(3, i // 20)))]] for i in range(80)]
-    labels = ["yes" if (int(x) > 0) ^ (town == "Bonn") else "no" for x, town in table]
-    text = "x,town,class\n" + "".join(f"{x},{t},{y}\n" for (x, t), y in zip(table, labels, strict=True))
-    with pytest.warns(ConvergenceWarning):
-        model = fit_source(Perceptron(shuffle=False, max_iter=7), open_text(text, block_bytes=block_bytes))
-    X = sp.csr_array(np.array(one_hot(table, "nw")[0]))
-    with pytest.warns(ConvergenceWarning):
-        by_hand = Perceptron(shuffle=False, max_iter=7).fit(X, labels)
-    assert np.array_equal(model.coef_, by_hand.coef_)
-    assert np.array_equal(model.intercept_, by_hand.intercept_)
-    assert np.array_equal(model.trace_, by_hand.trace_)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -415,6 +397,9 @@ def test_files_whose_columns_are_in_another_order(tmp_path: Path) -> None:
     assert read_rows(read(str(tmp_path / "*.csv"))) == ([[1, 5], [2, 6]], ["a", "b"])
     (tmp_path / "2.csv").write_text("class,x\nb,2\n")
     with pytest.raises(ReadError, match=r"2\.csv:1: the header differs from that of .*: no column is named 'z'"):
+        read([tmp_path / "1.csv", tmp_path / "2.csv"]).to_arrays()
+    (tmp_path / "2.csv").write_text("")
+    with pytest.raises(ReadError, match=r"2\.csv: is empty"):
         read([tmp_path / "1.csv", tmp_path / "2.csv"]).to_arrays()
 
 

@@ -22,14 +22,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_svmlight_file
 
 from data import read_rows, refusal
 from linsep.data.files import File, pieces
 from linsep.data.parallel import cores, side_by_side
 from linsep.data.read import read
 from linsep.data.words import hash_name
-from linsep.errors import DataNote, ReadError
+from linsep.errors import ReadError
 
 quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -229,7 +228,7 @@ def test_bad_paths_and_options(tmp_path: Path) -> None:
         read([])
     with pytest.raises(TypeError, match="binary stream"):
         read(io.StringIO("a,b\n"))
-    for wrong in ({"missing": "never"}, {"hash_bits": 0}, {"format": "xls"}, {"block_bytes": 0}):
+    for wrong in ({"missing": "never"}, {"hash_bits": 0}, {"format": "xls"}, {"block_bytes": 0}, {"cache": "nowhere"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             read(io.BytesIO(b"a,b\n1,2\n"), **wrong)
 
@@ -284,26 +283,6 @@ def test_nan_is_a_missing_value() -> None:
     assert refusal(text).startswith("input:2: nan is a missing value")
     assert read_rows(text, missing="zero")[0] == [[1, 2], [0, 2], [0, 3]]
     assert read_rows(text, missing="drop") == ([[1, 2], [0, 3]], [1, -1])
-
-
-def test_labels_can_be_left_out() -> None:
-    assert read_rows("1:1 2:2\n2:1\n", labels=False) == ([[1, 2], [0, 1]], None)
-    assert read_rows("+1 1:1 2:2\n2:1\n", labels=False) == ([[1, 2], [0, 1]], None)
-    assert refusal("1 1:1\n1:1\n") == "input:2: no label before '1:1'"
-
-
-@quick
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([-1, 1]), st.dictionaries(st.integers(1, 50), st.floats(-1e9, 1e9), max_size=5)),
-        min_size=1,
-        max_size=12,
-    )
-)
-def test_scikit_learn_reads_the_same(table: list[tuple[int, dict[int, float]]]) -> None:
-    text = "".join(f"{label} " + " ".join(f"{j}:{v!r}" for j, v in sorted(row.items())) + "\n" for label, row in table)
-    X, y = load_svmlight_file(io.BytesIO(text.encode()), zero_based=False, n_features=50)
-    assert read_rows(text, n_features=50, format="libsvm", zero_based=False) == (X.toarray().tolist(), y.tolist())
 
 
 @pytest.mark.compiled
@@ -419,45 +398,6 @@ def test_the_target_is_any_column() -> None:
     assert "no column has the number 7" in refusal(text, target=7)
 
 
-@pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
-def test_missing_cells_of_a_csv() -> None:
-    text = "a,s,y\n1,x,0\n?,y,1\n3,,0\nNA,z,1\n"
-    assert refusal(text).startswith("input:3, column 'a': a missing value")
-    X, _ = read_rows(text, missing="zero", hash_bits=3)
-    assert [row[0] for row in X] == [1, 0, 3, 0]
-    assert [sum(row[1:]) for row in X] == [1, 1, 0, 1]
-    assert read_rows(text, missing="drop")[1] == [0]  # a gap among words, too
-    assert read_rows("a,y\n1,0\n2,\n3,1\n", missing="drop") == ([[1], [3]], [0, 1])
-    assert (
-        refusal("a,y\n1,0\n2,\n", missing="zero") == "input:3, column 'y': a missing label (missing='drop' allows it)"
-    )
-
-
-def test_words_among_numbers_must_be_meant() -> None:
-    text = "zip,y\n89073,0\n12345,1\nunknown,0\n"
-    assert "categorical='zip'" in refusal(text, numeric="zip")
-    X, _ = read(io.BytesIO(text.encode()), categorical="zip").to_arrays()
-    assert X.sum() == 3
-    assert "'a' is not a number" in refusal("x,y\na,0\n1,1\n2,1\n", numeric=["x"])
-
-
-@pytest.mark.parametrize("date", ["2020-01-31", "2020-01-31T10:00:00Z", "31.1.2020", "1/31/20", "10:30"])
-def test_dates_may_be_words(date: str) -> None:
-    text = f"when,y\n{date},0\n{date},1\n"
-    assert read(io.BytesIO(text.encode()), categorical="when").to_arrays()[0].sum() == 2
-
-
-def test_a_text_column_is_a_bag_of_words() -> None:
-    text = b'text,y\n"Buy now, buy!",1\nhello,0\n'
-    source = read(io.BytesIO(text), text="text")
-    assert source.to_arrays()[0].toarray().tolist() == [[2, 1, 0], [0, 0, 1]]
-    assert source.names == ["text=buy", "text=now", "text=hello"]
-    X, _ = read(io.BytesIO(text), text="text", hash_bits=18).to_arrays()
-    buy, now, hello = (hash_name(f"text={word}") & (2**18 - 1) for word in ("buy", "now", "hello"))
-    assert (X[0, buy], X[0, now], X[1, hello]) == (2, 1, 1)
-    assert X.sum() == 4
-
-
 def test_other_data_is_read_in_the_same_way() -> None:
     train = read(io.BytesIO(b"a,s,y\n1,x,0\n2,y,1\n"), hash_bits=18)
     test = b"y,extra,s,a\n1,0,7,3\n"  # other order, another column, a category that looks like a number
@@ -487,15 +427,6 @@ def test_nothing_to_read() -> None:
     )
 
 
-def test_headers_of_several_files_must_agree(tmp_path: Path) -> None:
-    for name, text in {"1": "a,y\n1,0\n", "2": "b,y\n2,1\n", "3": ""}.items():
-        (tmp_path / f"{name}.csv").write_text(text)
-    with pytest.raises(ReadError, match=r"2\.csv:1: the header differs from that of .*1\.csv"):
-        read([tmp_path / "1.csv", tmp_path / "2.csv"]).to_arrays()
-    with pytest.raises(ReadError, match=r"3\.csv: is empty"):
-        read([tmp_path / "1.csv", tmp_path / "3.csv"]).to_arrays()
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # Typed tables and arrays
 
@@ -519,14 +450,6 @@ def test_a_table_keeps_its_types(tmp_path: Path) -> None:
     assert read_rows(read(path, target="b", missing="zero", ignore="y")) == ([[1], [2], [0]], [1, 2, 3])
     with pytest.raises(ReadError, match="did you mean 'b'"):
         read(path, target="bb")
-
-
-def test_dates_of_a_table_become_days(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"when": pa.array([3 * 43200], pa.timestamp("s")), "y": [1]}), path)
-    with pytest.warns(DataNote, match=r"t\.parquet: column 'when' holds dates or times: .* \(ignore='when' leaves"):
-        assert read_rows(read(path)) == ([[1.5]], [1])
-    assert read_rows(read(path, target="y", ignore="when"))[1] == [1]
 
 
 def test_arrays_are_mapped_and_never_unpickled(tmp_path: Path) -> None:
@@ -578,21 +501,9 @@ def test_missing_values_of_arrays(tmp_path: Path, name: str) -> None:
 # Anything at all
 
 GARBAGE = [
-    b"\x00",
-    b"\xff\xfe",
-    b"nan",
-    b"1e999",
-    b'"',
-    b"\r\n",
-    b"\n",
-    b",",
-    b":",
-    b"99999999999:1 ",
-    b"1:1 1:1 ",
-    "ü\u2028".encode(),
-    b"#",
-    b" ",
-]
+    b"\x00", b"\xff\xfe", b"nan", b"1e999", b'"', b"\r\n", b"\n", b",", b":", b"99999999999:1 ", b"1:1 1:1 ",
+    "ü\u2028".encode(), b"#", b" ",
+]  # fmt: skip
 
 
 def check(path: Path, **options: Any) -> list[list[float]] | None:

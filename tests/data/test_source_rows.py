@@ -411,20 +411,9 @@ def test_weights_stay_with_their_rows(tmp_path: Path, run: Any) -> None:
     """A row without a label is dropped with its weight, one without a weight is an error that names it."""
     (tmp_path / "rows.csv").write_text("x,w,y\n1,1,a\n2,5,\n3,1,a\n4,7,b\n5,1,b\n")
     given = [
-        "fit",
-        "rows.csv",
-        "--sample-weight",
-        "w",
-        *DROP,
-        "--no-shuffle",
-        "--max-iter",
-        "1",
-        "--keep",
-        "last",
-        "--model",
-        "m",
-        "--json",
-    ]
+        "fit", "rows.csv", "--sample-weight", "w", *DROP, "--no-shuffle", "--max-iter", "1", "--keep", "last",
+        "--model", "m", "--json",
+    ]  # fmt: skip
     found = json.loads(run(*given, "--coef", "--trace")[1])
     model = linsep.Perceptron(shuffle=False, max_iter=1)
     with warnings.catch_warnings():

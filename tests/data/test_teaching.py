@@ -52,18 +52,12 @@ def test_same_seed_same_data():
     assert not np.array_equal(one[0], other[0])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n": 1}, "n must be at least 2, got 1"),
-        ({"d": 0}, "d must be at least 1, got 0"),
-        ({"flip": 1.5}, "flip must be between 0 and 1"),
-        ({"radius": 0.0}, "radius must be positive"),
-        ({"margin": -0.1}, "margin must be 0 or more"),
-        ({"margin": 1.0}, "no point can lie"),
-        ({"offset": 0.95}, "no point can lie"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"n": 1}, "n must be at least 2, got 1"), ({"d": 0}, "d must be at least 1, got 0"),
+    ({"flip": 1.5}, "flip must be between 0 and 1"), ({"radius": 0.0}, "radius must be positive"),
+    ({"margin": -0.1}, "margin must be 0 or more"), ({"margin": 1.0}, "no point can lie"),
+    ({"offset": 0.95}, "no point can lie"),
+])  # fmt: skip
 def test_impossible_wishes_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         teacher(**{"n": 10, "d": 2, **arguments})

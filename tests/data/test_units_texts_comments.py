@@ -24,18 +24,15 @@ def opened(text: str, **options: Any) -> Any:
         return read(io.BytesIO(text.encode()), format="csv", **options)
 
 
-@pytest.mark.parametrize(
-    ("cells", "numbers"),
-    [
-        (["12.30 kg", "-3kg", "0 kg"], [12.3, -3, 0]),
-        (["$12.30", "-$1.50", "$ 7"], [12.3, -1.5, 7]),
-        (["12,30 €", "7 €", "1.234,50 €"], [12.3, 7, 1234.5]),
-        (["3,5 %", "4 %", "12,25 %"], [3.5, 4, 12.25]),
-        (["45 min", "7 min", "120 min"], [45, 7, 120]),
-        (["USD 1'200", "USD 3", "USD 12"], [1200, 3, 12]),
-        (["1 234 km/h", "5 km/h", "77 km/h"], [1234, 5, 77]),
-    ],
-)
+@pytest.mark.parametrize(("cells", "numbers"), [
+    (["12.30 kg", "-3kg", "0 kg"], [12.3, -3, 0]),
+    (["$12.30", "-$1.50", "$ 7"], [12.3, -1.5, 7]),
+    (["12,30 €", "7 €", "1.234,50 €"], [12.3, 7, 1234.5]),
+    (["3,5 %", "4 %", "12,25 %"], [3.5, 4, 12.25]),
+    (["45 min", "7 min", "120 min"], [45, 7, 120]),
+    (["USD 1'200", "USD 3", "USD 12"], [1200, 3, 12]),
+    (["1 234 km/h", "5 km/h", "77 km/h"], [1234, 5, 77]),
+])  # fmt: skip
 def test_numbers_with_one_unit_are_numbers(cells: list[str], numbers: list[float]) -> None:
     text = "a;y\n" + "".join(f"{cell};{k % 2}\n" for k, cell in enumerate(cells))
     source = opened(text)

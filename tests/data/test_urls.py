@@ -134,14 +134,11 @@ class Proxy:
         self._listening.close()
 
 
-@pytest.mark.parametrize(
-    ("path", "url"),
-    [
-        ("s3://bucket/key.csv", True), ("gs://b/k", True), ("abfs://c@a/k", True), ("hdfs://host/k", True),
-        ("https://host/k?x=1", True), ("memory://k", True), (r"C:\data\x.csv", False), ("C:/x.csv", False),
-        ("C://x.csv", False), ("12:30.csv", False), ("notes: a.csv", False), ("a/b.csv", False), ("-", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("path", "url"), [
+    ("s3://bucket/key.csv", True), ("gs://b/k", True), ("abfs://c@a/k", True), ("hdfs://host/k", True),
+    ("https://host/k?x=1", True), ("memory://k", True), (r"C:\data\x.csv", False), ("C:/x.csv", False),
+    ("C://x.csv", False), ("12:30.csv", False), ("notes: a.csv", False), ("a/b.csv", False), ("-", False),
+])  # fmt: skip
 def test_what_is_a_url(path, url):
     assert is_url(path) == url
 
@@ -155,16 +152,13 @@ def test_local_names_with_colons(name, tmp_path, monkeypatch):
     assert read(name).to_arrays()[1].tolist() == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("s3://user:pass@bucket/a.csv", "s3://bucket/a.csv"),
-        ("s3://user:pa/ss@bucket/a.csv", "s3://bucket/a.csv"),
-        ("https://host/a.csv?token=abc: is gone", "https://host/a.csv is gone"),
-        ("cannot open 'https://u:p@host/a?b=c' now", "cannot open 'https://host/a' now"),
-        ("a@b.csv?x", "a@b.csv?x"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shown"), [
+    ("s3://user:pass@bucket/a.csv", "s3://bucket/a.csv"),
+    ("s3://user:pa/ss@bucket/a.csv", "s3://bucket/a.csv"),
+    ("https://host/a.csv?token=abc: is gone", "https://host/a.csv is gone"),
+    ("cannot open 'https://u:p@host/a?b=c' now", "cannot open 'https://host/a' now"),
+    ("a@b.csv?x", "a@b.csv?x"),
+])  # fmt: skip
 def test_secrets_are_masked(text, shown):
     assert masked(text) == shown
 

@@ -53,16 +53,13 @@ def test_auto_has_the_bounds_of_the_weights_that_it_returns() -> None:
     assert generalization(Perceptron(keep="auto", shuffle=False).fit(X, y), X, y).compression.applies
 
 
-@pytest.mark.parametrize(
-    ("table", "uneven"),
-    [
-        ([[1, 2], [3, 4]], False),
-        ([[1, 200], [3, 400]], True),
-        ([[0.5, 2015], [0.7, 2015]], True),  # a constant counts by its size
-        ([[1001.0], [1002.0]], True),  # far from the origin for its range
-        ([[1, 9], [2, 10]], False),
-    ],
-)
+@pytest.mark.parametrize(("table", "uneven"), [
+    ([[1, 2], [3, 4]], False),
+    ([[1, 200], [3, 400]], True),
+    ([[0.5, 2015], [0.7, 2015]], True),  # a constant counts by its size
+    ([[1001.0], [1002.0]], True),  # far from the origin for its range
+    ([[1, 9], [2, 10]], False),
+])  # fmt: skip
 def test_columns_of_different_size_are_scaled(table: list[list[float]], uneven: bool) -> None:
     X = np.array(table, dtype=float)
     assert Ranges.of([(X,)]).uneven() == uneven

@@ -15,11 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save as to_bytes
 from sklearn.datasets import dump_svmlight_file
-from sklearn.exceptions import ConvergenceWarning
 
 import oracle
-from data import few
-from linsep import Perceptron, fit_source, load, read, save, teacher
+from linsep import Perceptron, fit_source, load, read, save
 from linsep.clock import Cancelled, Clock
 from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit
@@ -92,21 +90,6 @@ def test_the_example_of_the_lecture():
     assert model.trace_.tolist() == [1, 2]
     assert model.coef_.tolist() == [[1, 0], [0, 1], [-1, -1]]
     assert Perceptron(fit_intercept=False, shuffle=False).fit(X, y).trace_[0] == 0  # all classes tie: a violation
-
-
-@pytest.mark.parametrize("multi_class", few(["argmax", "ovr"], 1))
-def test_mistakes_of_prediction_from_files_and_with_every_hypothesis(tmp_path, multi_class):
-    X, y = noise(150, 4, 3)
-    for keep in ("last", "best", "vote"):
-        how = {"mistake": "prediction", "multi_class": multi_class, "shuffle": False, "max_iter": 4, "keep": keep}
-        one = Perceptron(**how).fit(X, y)
-        other = fit_source(Perceptron(**how), read(csv(tmp_path, X, y), block_bytes=500))
-        assert np.array_equal(one.coef_, other.coef_)
-        assert np.array_equal(one.trace_, other.trace_)
-        save(one, tmp_path / "model")
-        assert load(tmp_path / "model").mistake == "prediction"
-    first = Perceptron(mistake="prediction", order="first", max_iter=30, shuffle=False).fit(X, y)
-    assert max(first.history_["mistakes"]) == 1
 
 
 def test_prediction_and_update_margin_exclude_each_other():
@@ -408,10 +391,3 @@ def test_parts_of_other_checkpoints_are_left_alone(tmp_path):
     with pytest.warns(UserWarning, match="no checkpoint yet"):
         fit_source(Perceptron(max_iter=1), read(path), checkpoint=tmp_path / "a*", resume=True)
     assert other.exists()
-
-
-def test_separable_rows_still_end_separated_by_default():
-    X, y, _ = teacher(300, 3, margin=0.05, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        assert Perceptron().fit(X, y).stop_reason_ == "separated"

@@ -21,7 +21,7 @@ from linsep.learn.parameters import Parameters
 from linsep.learn.passes import State
 from linsep.learn.rules import MarginRule
 from linsep.learn.weights import Weights
-from linsep.problem import Batch, Dense, Examples, Problem, Stop
+from linsep.problem import Batch, Dense, Examples, Problem
 
 
 def train(blocks, weights, kernel, rule, **others):
@@ -85,29 +85,6 @@ def test_a_look_gives_the_same_bits_as_training_does(storage, d):
     assert broken == 0
 
 
-def test_blocks_do_not_show():
-    rng = np.random.default_rng(8)
-    X, y = rng.standard_normal((100, 5)), rng.choice([-1, 1], 100).astype(np.int8)
-
-    def run(size):
-        blocks = [
-            (a, Examples(to_rows(X[a : a + size]), y[a : a + size], np.ones(len(X[a : a + size]))))
-            for a in range(0, 100, size)
-        ]
-        W, b = np.zeros((1, 5)), np.zeros(1)
-        kernel, rule = kernels.two_classes, MarginRule(0.0, 1.0)
-        return train(blocks, Weights(W, b), kernel, rule, max_iter=7, max_updates=150), W, b
-
-    whole, W, b = run(100)
-    assert whole.stop is Stop.MAX_UPDATES
-    for size in (1, 3, 10, 99):
-        run_in_blocks, W2, b2 = run(size)
-        assert np.array_equal(W, W2)
-        assert np.array_equal(b, b2)
-        assert np.array_equal(whole.trace, run_in_blocks.trace)
-        assert [p.loss for p in whole.passes] == [p.loss for p in run_in_blocks.passes]
-
-
 def text(overloaded, *arguments):
     """Return what the compiler is given to compile for such arguments, as the plain Python function that it is."""
     return overloaded(*map(numba.typeof, arguments))
@@ -138,14 +115,11 @@ def test_operations_on_rows_are_those_of_numpy_in_both_their_texts(storage, dtyp
                 stored[row_operations.column(rows, p)] = row_operations.value(rows, i, p)
             assert np.array_equal(stored, x)
         rule = MarginRule(0.0, 0.5, sums)
-        for average in (rules.average, text(rules._average, rule, rows, i, -1.0, 7, 1)):
-            sums.A[:], sums.a[:] = 1.0, 1.0
-            average(rule, rows, i, -1.0, 7, 1)  # look 17 of all
-            assert np.array_equal(sums.A, [np.ones(5), 1 - 17 * x])
-            assert np.array_equal(sums.a, [1, 1 - 17 * 0.5])
-        nothing = MarginRule(0.0, 0.5)
-        for average in (rules.average, text(rules._average, nothing, rows, i, -1.0, 7, 1)):
-            assert average(nothing, rows, i, -1.0, 7, 1) is None
+        sums.A[:], sums.a[:] = 1.0, 1.0
+        rules.average(rule, rows, i, -1.0, 7, 1)  # look 17 of all
+        assert np.array_equal(sums.A, [np.ones(5), 1 - 17 * x])
+        assert np.array_equal(sums.a, [1, 1 - 17 * 0.5])
+        assert rules.average(MarginRule(0.0, 0.5), rows, i, -1.0, 7, 1) is None
 
 
 @pytest.mark.parametrize(("lacking", "squared", "weight", "cap", "soft", "tau"), [

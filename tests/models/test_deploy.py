@@ -98,10 +98,7 @@ def test_liblinear_has_a_map_beside_it(tmp_path: Path) -> None:
     model = trained(b"x,town,y\n1,Ulm,no\n2,Bonn,yes\n3,Ulm,yes\n")
     to_liblinear(model, tmp_path / "m.txt")
     content = json.loads((tmp_path / "m.txt.map.json").read_text())
-    assert content == {
-        "labels": {"0": "no", "1": "yes"},
-        "features": {"1": "x", "2": "town=Ulm", "3": "town=Bonn"},
-    }
+    assert content == {"labels": {"0": "no", "1": "yes"}, "features": {"1": "x", "2": "town=Ulm", "3": "town=Bonn"}}
     raw = [{"x": 1, "town": "Ulm"}, {"x": 2, "town": "Bonn"}, {"x": 3, "town": "Ulm"}]
     X = np.array([[1.0, 1, 0], [2, 0, 1], [3, 1, 0]])
     numbers = from_liblinear(tmp_path / "m.txt").predict(X)

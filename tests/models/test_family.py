@@ -5,9 +5,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_digits
-from sklearn.linear_model import SGDClassifier
 
 import oracle
 from data import few, integers, quiet, write
@@ -115,19 +112,6 @@ def test_best_of_one_against_rest_is_the_best_of_all_machines_together():
         assert best.training_errors_ == np.count_nonzero(best.predict(X) != y)
         saved += last.training_errors_ - best.training_errors_
     assert saved > 5
-
-
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-def test_average_is_that_of_scikit_learn(storage):
-    rng = np.random.default_rng(3)
-    X, y = rng.standard_normal((300, 6)), rng.integers(0, 2, 300)
-    ours = quiet(Perceptron(keep="average", shuffle=False, max_iter=3), storage(X), y)
-    theirs = SGDClassifier(
-        loss="perceptron", learning_rate="constant", eta0=1.0, penalty=None, average=True, shuffle=False, max_iter=3,
-        tol=None,
-    ).fit(X, y)  # fmt: skip
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-9)
-    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-9)
 
 
 def test_weights_scale_the_steps_and_rows_of_weight_zero_are_not_looked_at():
@@ -344,17 +328,6 @@ def test_votes_of_rows_that_meet_few_mistakes(classes, offset):
         assert np.array_equal(model.decision_function(rows), [np.bincount(each, minlength=classes) for each in winners])
     alone = quiet(Perceptron(keep="vote", multi_class="ovr", **common), X, y)
     assert np.array_equal(alone.decision_function(rows), alone.decision_function(X))
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("keep", ["last", *KEEP])
-def test_calibration(keep):
-    X, y = load_digits(return_X_y=True)
-    X, y = X[:300], np.array([f"digit {label}" for label in y[:300]])
-    model = CalibratedClassifierCV(Perceptron(keep=keep, max_iter=5), cv=2).fit(X, y)
-    P = model.predict_proba(X)
-    np.testing.assert_allclose(P.sum(axis=1), 1)
-    assert model.score(X, y) > 0.9
 
 
 def test_bad_input():

@@ -78,15 +78,12 @@ def test_a_run_goes_on_from_a_model_or_from_weights_in_json(capsys, two, tmp_pat
     assert '{"coef": [...]' in run(capsys, "fit", two, *how, "--initial", weights, "-m", again, code=2)
 
 
-@pytest.mark.parametrize(
-    ("learner", "kind", "option", "without"),
-    [
-        ("passive-aggressive", "PassiveAggressive", ("--C", "0.5"), "--eta0=2"),
-        ("kernel", "KernelPerceptron", ("--kernel", "poly"), "--no-fit-intercept"),
-        ("max-margin", "MaxMarginClassifier", ("--gap", "1e-3"), "--max-iter=5"),
-        ("fewest-errors", "FewestErrorsClassifier", ("--max-nodes", "50"), "--keep=best"),
-    ],
-)
+@pytest.mark.parametrize(("learner", "kind", "option", "without"), [
+    ("passive-aggressive", "PassiveAggressive", ("--C", "0.5"), "--eta0=2"),
+    ("kernel", "KernelPerceptron", ("--kernel", "poly"), "--no-fit-intercept"),
+    ("max-margin", "MaxMarginClassifier", ("--gap", "1e-3"), "--max-iter=5"),
+    ("fewest-errors", "FewestErrorsClassifier", ("--max-nodes", "50"), "--keep=best"),
+])  # fmt: skip
 def test_every_learner_has_its_own_options_and_no_others(capsys, two, tmp_path, learner, kind, option, without):
     how = ("fit", two, "--target", "y", "--ignore", "w", "--learner", learner, "-m", tmp_path / "model", "--json")
     told = run(capsys, *how, *option)
@@ -130,14 +127,11 @@ def test_the_bound_is_told_for_first_weights_and_scaled_rows(capsys, tmp_path, h
     assert ("scaled rows" in told["bound_formula"]) == (how != "initial")
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (["--sample-weight", "w"], "steps of different length"),
-        (["--ignore", "w", "--class-weight", "balanced"], "steps of different length"),
-        (["--ignore", "w", "--max-updates", "1"], "the run ended max_updates"),
-    ],
-)
+@pytest.mark.parametrize(("options", "reason"), [
+    (["--sample-weight", "w"], "steps of different length"),
+    (["--ignore", "w", "--class-weight", "balanced"], "steps of different length"),
+    (["--ignore", "w", "--max-updates", "1"], "the run ended max_updates"),
+])  # fmt: skip
 def test_a_bound_that_is_left_out_says_why(capsys, two, tmp_path, options, reason):
     arguments = ("fit", two, "--target", "y", "--trace", "-m", tmp_path / "m", *options)
     told = run(capsys, *arguments, "--json")

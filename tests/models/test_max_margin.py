@@ -17,22 +17,12 @@ from linsep import MaxMarginClassifier, NotSeparable, largest_margin
 
 # scikit-learn's checks that fit on random data which no plane separates: there is nothing to fit then, and it is said
 INSEPARABLE = {
-    "check_fit_score_takes_y",
-    "check_n_features_in_after_fitting",
-    "check_positive_only_tag_during_fit",
-    "check_estimators_dtypes",
-    "check_dtype_object",
-    "check_estimators_nan_inf",
-    "check_estimator_sparse_tag",
-    "check_estimator_sparse_array",
-    "check_estimator_sparse_matrix",
-    "check_classifier_data_not_an_array",
-    "check_classifiers_train",
-    "check_supervised_y_2d",
-    "check_fit_idempotent",
-    "check_fit_check_is_fitted",
+    "check_fit_score_takes_y", "check_n_features_in_after_fitting", "check_positive_only_tag_during_fit",
+    "check_estimators_dtypes", "check_dtype_object", "check_estimators_nan_inf", "check_estimator_sparse_tag",
+    "check_estimator_sparse_array", "check_estimator_sparse_matrix", "check_classifier_data_not_an_array",
+    "check_classifiers_train", "check_supervised_y_2d", "check_fit_idempotent", "check_fit_check_is_fitted",
     "check_n_features_in",
-}
+}  # fmt: skip
 
 
 class OnSeparableRows(MaxMarginClassifier):

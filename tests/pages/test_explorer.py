@@ -75,18 +75,15 @@ def test_files_are_read_as_everywhere(tmp_path):
     assert f"the first {MOST_ROWS} rows" in note
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (np.zeros((MOST_ROWS + 1, 1)), np.zeros(MOST_ROWS + 1), "up to 3000 points"),
-        (np.zeros((1, MOST_COLUMNS + 1)), [0], "up to 32 columns"),
-        (np.zeros((MOST_CLASSES + 1, 1)), range(MOST_CLASSES + 1), "up to 10 classes"),
-        ([[np.nan]], [0], "NaN"),
-        ([1.0, 2.0], [0, 1], "two dimensions"),
-        ([[1.0], [2.0]], [0], "2 points but 1 labels"),
-        ([[1.0]], None, "both X and y"),
-    ],
-)
+@pytest.mark.parametrize(("X", "y", "message"), [
+    (np.zeros((MOST_ROWS + 1, 1)), np.zeros(MOST_ROWS + 1), "up to 3000 points"),
+    (np.zeros((1, MOST_COLUMNS + 1)), [0], "up to 32 columns"),
+    (np.zeros((MOST_CLASSES + 1, 1)), range(MOST_CLASSES + 1), "up to 10 classes"),
+    ([[np.nan]], [0], "NaN"),
+    ([1.0, 2.0], [0, 1], "two dimensions"),
+    ([[1.0], [2.0]], [0], "2 points but 1 labels"),
+    ([[1.0]], None, "both X and y"),
+])  # fmt: skip
 def test_what_the_page_cannot_show_is_said(X, y, message):
     with pytest.raises(ValueError, match=message):
         linsep.explore(X, y)

@@ -26,22 +26,9 @@ import pages  # noqa: E402
 import tables  # noqa: E402
 
 COMMANDS = (
-    "fit",
-    "predict",
-    "score",
-    "separate",
-    "regression",
-    "errors",
-    "verify",
-    "show",
-    "report",
-    "convert",
-    "generate",
-    "explore",
-    "compile",
-    "serve",
-    "replay",
-)
+    "fit", "predict", "score", "separate", "regression", "errors", "verify", "show", "report", "convert", "generate",
+    "explore", "compile", "serve", "replay",
+)  # fmt: skip
 
 
 PAGES = [str(page.relative_to(ROOT)) for page in pages.pages() if pages.BLOCK.search(page.read_text("utf-8"))]

@@ -19,28 +19,16 @@ from typing import Any, NoReturn
 import click
 from rich_click import RichGroup
 
+from linsep import __version__
 from linsep.cli.options import ClosedPipe, as_option, shown
 from linsep.cli.screen import clean
 from linsep.clock import Interrupted
 from linsep.errors import DataError, DataNote, ParameterError
 
 COMMANDS = (
-    "fit",
-    "predict",
-    "score",
-    "separate",
-    "regression",
-    "errors",
-    "verify",
-    "show",
-    "report",
-    "convert",
-    "generate",
-    "explore",
-    "compile",
-    "serve",
-    "replay",
-)
+    "fit", "predict", "score", "separate", "regression", "errors", "verify", "show", "report", "convert", "generate",
+    "explore", "compile", "serve", "replay",
+)  # fmt: skip
 BAD_INPUT, INTERNAL, INTERRUPTED, CLOSED_PIPE = 2, 3, 130, 141
 _FORMER = {"separation": "regression"}  # names that still work, and are not listed
 _LONG = 3.0  # seconds of compiling that are worth a note
@@ -72,32 +60,15 @@ class Commands(RichGroup):
         return super().resolve_command(ctx, args)
 
 
-def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
-        from linsep import __version__
-
-        print(f"linsep {__version__}")
-        ctx.exit()
-
-
 app = Commands(
     name="linsep",
-    params=[
-        click.Option(
-            ["--version"],
-            is_flag=True,
-            expose_value=False,
-            is_eager=True,
-            callback=_print_version,
-            help="Show the version and exit.",
-        )
-    ],
     help="Decide whether a plane separates labeled rows, prove it, and train perceptrons from files.",
     epilog="Exit codes: 0 success; 1 the answer is no (the help of each command says when); 2 bad input or usage; "
     "3 a bug in linsep; 130 interrupted; 141 broken pipe.",
     no_args_is_help=True,
     context_settings=shown(),
 )
+click.version_option(__version__, message="linsep %(version)s")(app)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -155,7 +126,6 @@ def notice(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _words(error: Exception) -> str:
-    """Return what an error says, in the words of the command line."""
     if isinstance(error, DataError | ParameterError):
         return error.words(as_option)
     if isinstance(error, OSError) and error.strerror:

@@ -71,7 +71,6 @@ _TABLES = ("report {data} --out {page}", "separation {data} --target y --family 
 
 
 def _commands(ending: str, X: Any, y: Any) -> None:
-    """Write a small file, and run the commands on it."""
     from linsep.cli import main
 
     with tempfile.TemporaryDirectory() as folder:

@@ -28,13 +28,11 @@ def convert(
     model: Annotated[str, Argument("Model to read: linsep's own or LIBLINEAR's; detected from the content.")],
     out: Annotated[str, Argument("File to write: .linsep, .onnx, or .txt (LIBLINEAR).")],
     to: Annotated[
-        Literal["linsep", "liblinear", "onnx"] | None,
-        Parameter("Output format. [default: by the ending of OUT]"),
+        Literal["linsep", "liblinear", "onnx"] | None, Parameter("Output format. [default: by the ending of OUT]")
     ] = None,
     float32: Annotated[bool, Parameter("Make an ONNX graph whose input is float32, not float64.")] = False,
     matrix: Annotated[
-        bool,
-        Parameter("Make an ONNX graph with one input of all features, not one for each column of the table."),
+        bool, Parameter("Make an ONNX graph with one input of all features, not one for each column of the table.")
     ] = False,
     *,
     screen: Screen,

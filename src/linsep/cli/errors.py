@@ -12,6 +12,7 @@ import click
 
 from linsep.cli.inputs import (
     RowName,
+    check_line,
     check_place,
     dropped_fact,
     label_facts,
@@ -44,8 +45,7 @@ class Effort:
         ),
     ] = 10.0
     max_nodes: Annotated[
-        int | None,
-        Parameter("Largest number of nodes in the search tree.", panel=DECIDING, metavar="N", min=1),
+        int | None, Parameter("Largest number of nodes in the search tree.", panel=DECIDING, metavar="N", min=1)
     ] = None
     values: Values = None
 
@@ -131,7 +131,8 @@ def errors(
     if files.out is not None:
         rewrite(files.out, source, dict.fromkeys(wrong), X, y)
     if files.relabel is not None:
-        rewrite(files.relabel, source, dict(zip(wrong, _first_rows_of(labels, y, source), strict=True)), X, y)
+        first = {label: int(source.dropped.in_source((y == label).argmax())) for label in set(labels)}
+        rewrite(files.relabel, source, {row: first[label] for row, label in zip(wrong, labels, strict=True)}, X, y)
     written = {"out": files.out, "relabel": files.relabel, "proof": document.proof}
     names = named_rows(source, found.rows if screen.json else found.rows[:_SHOWN])
     facts = {"command": "errors", "data": data, **_facts(found, X, y, labels, names, source), "seconds": seconds}
@@ -149,7 +150,6 @@ def errors(
 
 
 def _sentence(found: Any, n: int) -> str:
-    """Return the bracket in words."""
     if found.upper == 0:
         return f"a plane has all of {count(n, 'row')} right: proved"
     if found.proved:
@@ -180,7 +180,6 @@ def _facts(found: Any, X: Any, y: Any, labels: list[Any], names: list[RowName], 
 
 
 def _lines(found: Any, facts: dict[str, Any], X: Any, source: Any) -> dict[str, str]:
-    """Return the lines of the report, by name."""
     lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(found.classes)} classes"}
     lines |= label_line(source, len(found.classes))
     lines["time"] = f"{facts['seconds']:.2f} s for both bounds and their exact proof"
@@ -194,7 +193,7 @@ def _lines(found: Any, facts: dict[str, Any], X: Any, source: Any) -> dict[str, 
             kept = f"; the {count(len(source.dropped), 'dropped row')} stay in it" if len(source.dropped) else ""
             lines[name] = f"{facts[name]}{kept}"
     if facts["proof"] is not None:
-        lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
+        lines["proof"] = check_line(facts["proof"], *facts["data"])
     return lines
 
 
@@ -211,16 +210,7 @@ def _other_labels(found: Any, X: Any) -> list[Any]:
     return [found.classes[c] for c in scores.argmax(axis=1).tolist()]
 
 
-def _first_rows_of(labels: list[Any], y: Any, source: Any) -> list[int]:
-    """Return for each label the first row of the source that has it."""
-    import numpy as np
-
-    first = {label: int(source.dropped.in_source(np.flatnonzero(y == label)[0])) for label in set(labels)}
-    return [first[label] for label in labels]
-
-
 def _table(found: Any, X: Any, y: Any, labels: list[Any], rows: list[RowName], names: Any) -> Any:
-    """Return the rows that stand in the way as a table."""
     fold: dict[str, Any] = {"overflow": "fold"}
     heads = {"label": fold, "plane says": fold, "depth": {"justify": "right", "no_wrap": True}}
     which = found.rows[:_SHOWN]

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from linsep.cli.inputs import (
+    check_line,
     check_place,
     dropped_fact,
     kinds,
@@ -38,15 +39,7 @@ from linsep.wording import largest_between, margin_found, stopped_words
 if TYPE_CHECKING:
     from linsep.data.source import Source
 
-_RUN = (
-    "training_errors_",
-    "training_rows_",
-    "n_iter_",
-    "stop_reason_",
-    "mistakes_",
-    "margin_",
-    "radius_",
-)
+_RUN = ("training_errors_", "training_rows_", "n_iter_", "stop_reason_", "mistakes_", "margin_", "radius_")
 _CHECKPOINTS = "Checkpoints"
 _KINDS = {learner.command: (learner, name) for name, learner in LEARNERS.items()}
 ONLINE = tuple(learner.command for learner in LEARNERS.values() if learner.online)  # read files a block at a time
@@ -175,8 +168,7 @@ class Learned:
         "model.linsep"
     )
     proof: Annotated[
-        str | None,
-        Parameter("Write the proof that no plane separates the rows.", panel=OUTPUT, metavar="OUT"),
+        str | None, Parameter("Write the proof that no plane separates the rows.", panel=OUTPUT, metavar="OUT")
     ] = None
     positive: Annotated[str | None, Parameter("Label to treat as +1.", panel=READING, metavar="LABEL")] = None
     evaluate: Annotated[
@@ -200,12 +192,10 @@ class Saving:
     """Where to write what it takes to go on, and whether to."""
 
     checkpoint: Annotated[
-        str | None,
-        Parameter("File to save progress to, for --resume.", panel=_CHECKPOINTS, metavar="FILE"),
+        str | None, Parameter("File to save progress to, for --resume.", panel=_CHECKPOINTS, metavar="FILE")
     ] = None
     every: Annotated[
-        str,
-        Parameter("Time between checkpoints, such as 30s or 5m.", panel=_CHECKPOINTS, metavar="TIME"),
+        str, Parameter("Time between checkpoints, such as 30s or 5m.", panel=_CHECKPOINTS, metavar="TIME")
     ] = "30s"
     resume: Annotated[bool, Parameter("Continue from the checkpoint, if there is one.", panel=_CHECKPOINTS)] = False
 
@@ -253,11 +243,7 @@ def fit(
             else:
                 _stream(learner, source, watching, **how)
         elif (
-            place
-            or positive is not None
-            or scale not in ("none", "auto")
-            or saving.checkpoint is not None
-            or not learned.evaluate
+            place or saving.checkpoint or positive is not None or scale not in ("none", "auto") or not learned.evaluate
         ):
             beside = "--positive, --scale, --checkpoint, --no-evaluate, --cluster or --workers"
             raise click.BadParameter(f"{needs_all} cannot be combined with {beside}")
@@ -267,7 +253,14 @@ def fit(
     if hasattr(learner, "warm_start"):
         learner.warm_start = False  # it was this run that went on, not those of the saved model
     save(learner, learned.model)
-    _write_proof(learner, source, learned.proof)
+    found = getattr(learner, "refutation_", None)
+    if (
+        learned.proof is not None and found is not None and found.machine is None
+    ):  # one machine of several has no format
+        from linsep.prove.numbers.text import fingerprint_of
+
+        verdict = found.verdict()
+        write_proof(learned.proof, verdict, source, fingerprint_of(source, verdict), {"command": "fit"}, None)
     about["proof"] = learned.proof
     facts = _facts(learner, source, about) | _trace_facts(learner, source, learned.coef, learned.trace)
     if learned.trace:
@@ -314,7 +307,6 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
 
 
 def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], proof: str | None) -> None:
-    """Print the report on a run, and what to try next."""
     labels = [str(label) for label in learner.classes_.tolist()]
     listed = ", ".join(labels if len(labels) <= 8 else [*labels[:6], "…", labels[-1]])
     reason, wrong, speed = facts["stop_reason"], facts["training_errors"], facts["megabytes_per_second"]
@@ -327,8 +319,12 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], 
         **_run_lines(learner, facts),
         "time": f"{facts['seconds']:.2f} s" + (f", {speed:,.1f} MB/s" if large and speed else ""),
     }
-    lines |= _mixing_lines(learner) | _trace_lines(facts)
-    lines["proof"] = _proof_line(facts, proof)
+    lines |= _mixing_lines(facts, learner.fit_intercept) | _trace_lines(facts)
+    if facts["proof"] is not None:
+        lines["proof"] = check_line(facts["proof"], *facts["data"])
+    elif proof is not None:
+        why = "the run found none" if facts["refutation"] is None else "one class against the rest has no format"
+        lines["proof"] = f"not written: {why}"
     if facts["scale"] != "none":
         lines["scale"] = f"{facts['scale']} during training; weights, margin and R are in the units of the file"
     files = source.files
@@ -344,7 +340,6 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], 
 
 
 def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
-    """Return the lines of the report about the run, by name."""
     reason, wrong, lines = facts["stop_reason"], facts["training_errors"], {}
     if reason is not None:
         from linsep.models.progress import margin_bound
@@ -367,7 +362,6 @@ def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
 
 
 def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
-    """Train from the files, a block at a time."""
     from linsep.models.from_files import fit_source
 
     size = source.size
@@ -389,7 +383,6 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
 
 
 def _fit_on_cluster(place: Place, learner: Any, source: Source, watching: Meter, **how: Any) -> None:
-    """Train on the cluster."""
     before = [0, 0, 0, 0]  # round, rows looked at before it, shards heard in it, mistakes so far
     size: int | None = None  # rows of a whole round, once there was one
 
@@ -429,11 +422,8 @@ def _bound(learner: Any, source: Source, chosen: Started) -> dict[str, Any]:
             as_trained(learner, X), y, **own, coef_init=W, intercept_init=b if learner.fit_intercept else None
         )
     except NotSeparable:  # held-out rows are among them
-        return {
-            "bound": None,
-            "bound_formula": None,
-            "bound_missing": "no plane separates all rows, with those held out",
-        }
+        missing = "no plane separates all rows, with those held out"
+        return {"bound": None, "bound_formula": None, "bound_missing": missing}
     margin = "augmented margin, that of the points (x, 1)" if learner.fit_intercept else "margin"
     if learner.update_margin or W.any() or b.any():
         formula = f"{found.formula}, with R = {found.radius:.6g} and γ = {found.margin.lower:.6g}"
@@ -473,7 +463,6 @@ def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
 
 
 def _seconds(text: str) -> float:
-    """Return a time such as 30s, 5m or 1h in seconds."""
     unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
     try:
         seconds = float(text if unit is None else text[:-1]) * (unit or 1)
@@ -491,7 +480,14 @@ def _start_from(learner: Any, path: str) -> dict[str, Any]:
     with open(path, "rb") as file:
         text = file.read(_LARGEST) if os.path.getsize(path) < _LARGEST else b""
     if text.lstrip()[:1] == b"{":
-        return _weights(path, text)
+        try:
+            content = json.loads(text)
+            if not (isinstance(content, dict) and "coef" in content and set(content) <= {"coef", "intercept"}):
+                raise ValueError
+        except (ValueError, RecursionError):
+            what = 'expected JSON of the form {"coef": [...], "intercept": [...]}'
+            raise ValueError(f"{path}: {what}") from None
+        return {f"{name}_init": values for name, values in content.items()}
     model = open_model(path)
     if not hasattr(model, "last_weights"):
         raise ValueError(f"{path}: a {type(model).__name__} has no weights to start from; give a linear model")
@@ -500,17 +496,6 @@ def _start_from(learner: Any, path: str) -> dict[str, Any]:
     if hasattr(model, "reading_"):
         learner.reading_ = model.reading_
     return {}
-
-
-def _weights(path: str, text: bytes) -> dict[str, Any]:
-    try:
-        content = json.loads(text)
-        if not (isinstance(content, dict) and "coef" in content and set(content) <= {"coef", "intercept"}):
-            raise ValueError
-    except (ValueError, RecursionError):
-        what = 'expected JSON of the form {"coef": [...], "intercept": [...]}'
-        raise ValueError(f"{path}: {what}") from None
-    return {f"{name}_init": values for name, values in content.items()}
 
 
 def _read_weights(paths: list[str], reading: Reading, column: str) -> Any:
@@ -541,9 +526,8 @@ def _weights_of(source: Source, weights: Any, rows: int) -> Any:
     numbers = source.dropped.in_source(np.arange(rows))
     found = weights[numbers]
     if np.isnan(found).any():
-        place = source.locate([row := int(numbers[np.isnan(found).argmax()])])
-        where = f"{source.files[0].name}: row {row}" if place is None else f"{place[0].file}:{place[0].line}"
-        raise DataError(where, "the row has no weight: drop it or fill in the weight")
+        row = int(numbers[np.isnan(found).argmax()])
+        raise DataError(source.place(row), "the row has no weight: drop it or fill in the weight")
     return found
 
 
@@ -618,15 +602,14 @@ def mixing_facts(learner: Any) -> dict[str, Any]:
     return facts | {"margin_upper": mixing["margin_upper"], "bound_holds": mixing["holds"]}
 
 
-def _mixing_lines(learner: Any) -> dict[str, str]:
+def _mixing_lines(facts: dict[str, Any], offset: bool) -> dict[str, str]:
     """Return the lines of the report about a run on a cluster, none about one here."""
-    facts = mixing_facts(learner)
-    if not facts:
+    if "shards" not in facts:
         return {}
     own = facts["mistakes_by_shard"]
     lines = {"shards": f"{facts['shards']:,}, with {own.min():,} to {own.max():,} mistakes each"}
     if facts["margin_upper"] < float("inf"):
-        margin = "an augmented margin" if learner.fit_intercept else "a margin"
+        margin = "an augmented margin" if offset else "a margin"
         lines["bound"] = (
             f"no plane has {margin} above {facts['margin_upper']:.6g}, by {facts['weighted_mistakes']:,.1f} weighted "
             f"mistakes ({facts['bound_holds']})"
@@ -635,7 +618,6 @@ def _mixing_lines(learner: Any) -> dict[str, str]:
 
 
 def _proof_facts(learner: Any, source: Source, path: str | None) -> dict[str, Any]:
-    """Return the facts about the proof that a run found."""
     found = getattr(learner, "refutation_", None)
     work = float(sum(getattr(learner, "history_", {}).get("proof_work", ())))
     if found is None:
@@ -647,22 +629,3 @@ def _proof_facts(learner: Any, source: Source, path: str | None) -> dict[str, An
     parts = zip(named_rows(source, found.dropped.among_kept(found.rows)), found.rivals.tolist(), numbers, strict=True)
     listed = [{**row.facts(), "against": labels[rival], "multiplier": number} for row, rival, number in parts]
     return {"refutation": listed, "proof_work": work, "proof": path if found.machine is None else None}
-
-
-def _proof_line(facts: dict[str, Any], asked: str | None) -> str:
-    """Return where the proof is, and how to check it; why there is none, if it was asked for."""
-    if facts["proof"] is None:
-        why = "the run found none" if facts["refutation"] is None else "one class against the rest has no format"
-        return f"not written: {why}" if asked is not None else ""
-    return f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
-
-
-def _write_proof(learner: Any, source: Source, path: str | None) -> None:
-    """Write the proof, if it is asked for and there is one; one machine of several has no format."""
-    found = getattr(learner, "refutation_", None)
-    if path is None or found is None or found.machine is not None:
-        return
-    from linsep.prove.numbers.text import fingerprint_of
-
-    verdict = found.verdict()
-    write_proof(path, verdict, source, fingerprint_of(source, verdict), {"command": "fit"}, None)

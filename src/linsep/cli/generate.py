@@ -92,7 +92,6 @@ def generate(
 
 
 def _lines(facts: dict[str, Any]) -> dict[str, str]:
-    """Return the lines of the report, by name."""
     b = facts["b"]
     lines = {
         "rows": f"{facts['rows']:,} of {count(facts['features'], 'feature')}",

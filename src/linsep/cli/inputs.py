@@ -44,6 +44,11 @@ def check_place(path: str | None, *inputs: str) -> None:
         raise ValueError(f"{path}: no permission to write there")
 
 
+def check_line(proof: str, *data: str) -> str:
+    """Return where a proof is, and how to check it."""
+    return f"{proof}; check it with: linsep verify {proof} {' '.join(data)}"
+
+
 def open_data(paths: list[str], reading: Reading, screen: Screen, **others: Any) -> Source:
     """Open data that no model knows yet; if only asked what becomes of the columns, say it and stop."""
     from linsep.data.read import read

@@ -138,7 +138,7 @@ Data = Annotated[
     list[str],
     Argument(
         "One or more files, or a glob: CSV, TSV, JSON Lines, LIBSVM, Parquet, Arrow, NPY or NPZ; text also as .gz or "
-        ".zst; - is standard input.",
+        ".zst; - is standard input."
     ),
 ]
 Values = Annotated[
@@ -147,6 +147,8 @@ Values = Annotated[
         "Read 0.1 as the decimal one tenth (default for text) or as the nearest double (binary).", panel=DECIDING
     ),
 ]
+TimeLimit = Annotated[float | None, Parameter("Stop the search after this time.", DECIDING, "SECONDS", min=0)]
+Proof = Annotated[str | None, Parameter("Write the proof to this JSON file.", OUTPUT, "OUT")]
 Model = Annotated[str, Argument("Model file, as fit or convert writes it.")]
 
 
@@ -154,10 +156,7 @@ Model = Annotated[str, Argument("Model file, as fit or convert writes it.")]
 class Screen:
     """What a command prints."""
 
-    quiet: Annotated[
-        bool,
-        Parameter("Print no progress bar and no report.", panel=OUTPUT, short="-q"),
-    ] = False
+    quiet: Annotated[bool, Parameter("Print no progress bar and no report.", panel=OUTPUT, short="-q")] = False
     json: Annotated[bool, Parameter("Print the result as one JSON object.", panel=OUTPUT)] = False
 
 
@@ -167,14 +166,14 @@ def reading_options(*names: str) -> tuple[Declared, ...]:
     return tuple(known[name]._replace(default=None) for name in names)
 
 
-_TEXT = ("gaps", "encoding", "decimal", "thousands", "comment", "skip_rows")
+TEXT = ("gaps", "encoding", "decimal", "thousands", "comment", "skip_rows")
 _COLUMNS = ("numeric", "dates", "keep_index", "hash_bits", "max_features", "cache")
 
 
 class ReadingAgain:
     """How to read data for a model: as those that it learned from, unless options differ."""
 
-    parameters_declared = reading_options("target", "format", "delimiter", "header", "zero_based", "missing", *_TEXT)
+    parameters_declared = reading_options("target", "format", "delimiter", "header", "zero_based", "missing", *TEXT)
 
     def __init__(self, **values: Any) -> None:
         self.given = {name: value for name, value in values.items() if value is not None}  # arguments of `linsep.read`
@@ -204,10 +203,9 @@ class Reading(ReadingAgain):
 class Planes:
     """Which planes are looked for."""
 
-    fit_intercept: Annotated[
-        bool,
-        Parameter("Allow an offset, or only planes through the origin.", panel=DECIDING),
-    ] = True
+    fit_intercept: Annotated[bool, Parameter("Allow an offset, or only planes through the origin.", panel=DECIDING)] = (
+        True
+    )
     offset: Annotated[bool | None, Parameter("", hidden=True)] = None  # the same, in fewer keys
 
     @property
@@ -220,14 +218,10 @@ class Planes:
 class Document:
     """Where to write the proof, and what to add."""
 
-    proof: Annotated[
-        str | None,
-        Parameter("Write the proof to this JSON file.", panel=OUTPUT, metavar="OUT"),
-    ] = None
-    note: Annotated[
-        str | None,
-        Parameter("Your own remark, kept in the proof file.", panel=OUTPUT, metavar="TEXT"),
-    ] = None
+    proof: Proof = None
+    note: Annotated[str | None, Parameter("Your own remark, kept in the proof file.", panel=OUTPUT, metavar="TEXT")] = (
+        None
+    )
 
 
 @dataclass(frozen=True)
@@ -243,12 +237,10 @@ class Place:
         ),
     ] = None
     workers: Annotated[
-        int | None,
-        Parameter("Number of local processes. [default: one per core]", panel=CLUSTER, metavar="N", min=1),
+        int | None, Parameter("Number of local processes. [default: one per core]", panel=CLUSTER, metavar="N", min=1)
     ] = None
     shard_mb: Annotated[
-        float,
-        Parameter("Size of the shards that files are split into.", panel=CLUSTER, metavar="MB", min=1e-6),
+        float, Parameter("Size of the shards that files are split into.", panel=CLUSTER, metavar="MB", min=1e-6)
     ] = 64
 
     def __post_init__(self) -> None:

@@ -149,7 +149,6 @@ def _copied(names: list[str], cells: Iterator[list[Any]], rows: int) -> dict[str
 
 
 def _by_class(name: str, values: Array, classes: Array) -> dict[str, Array]:
-    """Return one column for two classes, one for each class otherwise."""
     if values.ndim == 1:
         return {name: values}
     return {f"{name}_{label}": values[:, c] for c, label in enumerate(classes.tolist())}

@@ -9,13 +9,28 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 import click
 
-from linsep.cli.inputs import check_place
-from linsep.cli.options import DECIDING, OUTPUT, Argument, ReadingAgain, Screen, as_option, command, reading_options
+from linsep.cli.inputs import check_line, check_place
+from linsep.cli.options import (
+    DECIDING,
+    OUTPUT,
+    TEXT,
+    Argument,
+    Proof,
+    ReadingAgain,
+    Screen,
+    TimeLimit,
+    Values,
+    as_option,
+    command,
+    reading_options,
+)
 from linsep.cli.screen import count, facts_table, headline, result
+from linsep.data.options import FORMATS, format_option
 from linsep.declared import Parameter
 from linsep.errors import DataNote
 from linsep.wording import digits, shown_number
@@ -23,119 +38,70 @@ from linsep.wording import digits, shown_number
 _SHOWN = 40  # coefficients and rows on the screen
 
 
+def _column(text: str) -> Parameter:
+    return Parameter(text, DECIDING, "COLUMN")
+
+
 @dataclass(frozen=True)
 class ModelOptions:
     """What the model is."""
 
-    formula: Annotated[
-        str | None,
-        Parameter('Model formula, such as "HG ~ NV + PI + C(EH)".', panel=DECIDING, metavar="FORMULA"),
-    ] = None
+    formula: Annotated[str | None, Parameter('Model formula, such as "HG ~ NV + PI + C(EH)".', DECIDING, "FORMULA")] = (
+        None
+    )
     target: Annotated[
-        str | None,
-        Parameter(
-            "Response column; the model uses all other columns, with dummy columns for words.",
-            panel=DECIDING,
-            metavar="COLUMN",
-        ),
+        str | None, _column("Response column; the model uses all other columns, with dummy columns for words.")
     ] = None
     family: Annotated[
         str,
         Parameter(
             "Model family: binomial, poisson, negative-binomial, multinomial, ordinal, conditional or cox.",
-            panel=DECIDING,
-            metavar="FAMILY",
+            DECIDING,
+            "FAMILY",
         ),
     ] = "binomial"
-    fit_intercept: Annotated[bool, Parameter("Whether the model has an intercept.", panel=DECIDING)] = True
+    fit_intercept: Annotated[bool, Parameter("Whether the model has an intercept.", DECIDING)] = True
     order: Annotated[
         str | None,
         Parameter(
             "Labels of an ordinal model from the lowest to the highest, such as low,mid,high; of a multinomial "
             "model the first is the reference. [default: of numbers or ordered categories, their own]",
-            panel=DECIDING,
-            metavar="LABELS",
+            DECIDING,
+            "LABELS",
         ),
     ] = None
     absorb: Annotated[
         list[str] | None,
-        Parameter(
-            "Factor included in the model, with a coefficient for every level, but not listed; may be repeated.",
-            panel=DECIDING,
-            metavar="COLUMN",
-        ),
+        _column("Factor included in the model, with a coefficient for every level, but not listed; may be repeated."),
     ] = None
-    strata: Annotated[
-        str | None,
-        Parameter("Column with the groups of a conditional or cox model.", panel=DECIDING, metavar="COLUMN"),
-    ] = None
-    weights: Annotated[
-        str | None,
-        Parameter("Column with row weights; rows of weight 0 do not count.", panel=DECIDING, metavar="COLUMN"),
-    ] = None
+    strata: Annotated[str | None, _column("Column with the groups of a conditional or cox model.")] = None
+    weights: Annotated[str | None, _column("Column with row weights; rows of weight 0 do not count.")] = None
     event: Annotated[
         str | None,
-        Parameter(
-            "With cox: column that is 1 for an event and 0 for a censored time; the response is the time.",
-            panel=DECIDING,
-            metavar="COLUMN",
-        ),
+        _column("With cox: column that is 1 for an event and 0 for a censored time; the response is the time."),
     ] = None
     failures: Annotated[
         str | None,
-        Parameter(
-            "With binomial: column with the number of failures; the response is the number of successes.",
-            panel=DECIDING,
-            metavar="COLUMN",
-        ),
+        _column("With binomial: column with the number of failures; the response is the number of successes."),
     ] = None
-    values: Annotated[
-        Literal["decimal", "binary"] | None,
-        Parameter(
-            "Read 0.1 as the decimal one tenth (default for text) or as the nearest double (binary).", panel=DECIDING
-        ),
-    ] = None
+    values: Values = None
     alias: Annotated[
-        Literal["drop", "keep"],
-        Parameter("Drop or keep columns that depend linearly on earlier ones.", panel=DECIDING),
+        Literal["drop", "keep"], Parameter("Drop or keep columns that depend linearly on earlier ones.", DECIDING)
     ] = "drop"
-    time_limit: Annotated[
-        float | None,
-        Parameter("Stop the search after this time.", panel=DECIDING, metavar="SECONDS", min=0),
-    ] = None
+    time_limit: TimeLimit = None
+
+
+_TABLE = ("delimiter", "header", "missing", *TEXT, "ignore", "categorical", "numeric", "text", "dates", "keep_index")
 
 
 class TableOptions(ReadingAgain):
     """How to read the table: fewer formats have names of columns."""
 
-    parameters_declared = tuple(
-        each
-        if each.name != "format"
-        else each._replace(
-            about=replace(
-                each.about,
-                help="File format. [default: by name, then by content]",
-                typed=Literal["csv", "jsonl", "parquet", "arrow"],
-            )
-        )
-        for each in reading_options(
-            "format",
-            "delimiter",
-            "header",
-            "missing",
-            "gaps",
-            "encoding",
-            "decimal",
-            "thousands",
-            "comment",
-            "skip_rows",
-            "ignore",
-            "categorical",
-            "numeric",
-            "text",
-            "dates",
-            "keep_index",
-        )
+    parameters_declared = (
+        reading_options("format")[0]._replace(
+            about=format_option(*(n for n, form in FORMATS.items() if form.is_table))
+        ),
+        *reading_options(*_TABLE),
     )
 
     @property
@@ -149,7 +115,7 @@ def regression(
     data: Annotated[str, Argument("CSV, TSV, JSON Lines, Parquet or Arrow; - is standard input.")],
     model: ModelOptions,
     rows: Annotated[bool, Parameter("List the separated rows, counted from 0.", panel=OUTPUT)] = False,
-    proof: Annotated[str | None, Parameter("Write the proof to this JSON file.", panel=OUTPUT, metavar="OUT")] = None,
+    proof: Proof = None,
     *,
     table: TableOptions,
     screen: Screen,
@@ -274,8 +240,10 @@ def _modeled(X: Any, y: Any, options: dict[str, Any], model: ModelOptions, table
         "values": model.values or default_values(table.source),
         "alias": model.alias,
         "fit_intercept": model.fit_intercept,
-        "order": None if model.order is None else _labels(model.order),
+        "order": None,
     }
+    if model.order is not None:  # labels with commas between them; quotes are those of CSV
+        common["order"] = [each.strip() for each in next(csv.reader([model.order], skipinitialspace=True), [])]
     with lines_named(table):
         given = gather(X, y, {**options, **common})
     notes = [note.words(as_option) for note in table.source.notes]
@@ -285,7 +253,6 @@ def _modeled(X: Any, y: Any, options: dict[str, Any], model: ModelOptions, table
 
 
 def _by_formula(probe: Any, model: ModelOptions, table: TableOptions) -> RegressionInput:
-    """Return the model of a formula."""
     from linsep.prove.regression.inputs import formula_columns
     from linsep.prove.regression.table import read_table
 
@@ -312,7 +279,6 @@ def _by_formula(probe: Any, model: ModelOptions, table: TableOptions) -> Regress
 
 
 def _by_target(probe: Any, model: ModelOptions, table: TableOptions) -> RegressionInput:
-    """Return the model of a response and all other columns."""
     import numpy as np
 
     from linsep.prove.regression.table import read_table
@@ -342,11 +308,6 @@ def _by_target(probe: Any, model: ModelOptions, table: TableOptions) -> Regressi
     return RegressionInput(given, found, [target, *second, *strata, *weights], target, table.missing)
 
 
-def _labels(text: str) -> list[str]:
-    """Return the labels of a list with commas between them; quotes are those of CSV."""
-    return [each.strip() for each in next(csv.reader([text], skipinitialspace=True), [])]
-
-
 @contextmanager
 def lines_named(table: Any) -> Iterator[None]:
     """Name the file and the line where an error names a row of a table."""
@@ -362,7 +323,6 @@ def lines_named(table: Any) -> Iterator[None]:
 
 
 def _statuses(found: Any) -> Any:
-    """Return the coefficients as a table."""
     from rich.table import Table
     from rich.text import Text
 
@@ -370,9 +330,8 @@ def _statuses(found: Any) -> Any:
     for name in ("coefficient", "status"):
         shown.add_column(name)
     shown.add_column("direction", justify="right")
-    for name, status, value in list(zip(found.names, found.statuses, found.direction, strict=True))[
-        : min(_SHOWN, found.listed)
-    ]:
+    entries = zip(found.names, found.statuses, found.direction, strict=True)
+    for name, status, value in islice(entries, min(_SHOWN, found.listed)):
         shown.add_row(Text(name), status, shown_number(value))
     if found.listed > _SHOWN:
         shown.add_row(f"… {found.listed - _SHOWN} more", "", "")
@@ -397,7 +356,7 @@ def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
     lines["time"] = f"{facts['seconds']:.2f} s, decided in exact arithmetic"
     if facts["proof"] is not None:
         about = facts["design"] or facts["data"]
-        lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {about}"
+        lines["proof"] = check_line(facts["proof"], about)
     if facts["design"] is not None:
         lines["design"] = f"{about} has the columns that the formula computes; no proof says that it computes them so"
     return lines

@@ -37,8 +37,7 @@ class Html:
 
     out: Annotated[str, Parameter("HTML file to write.", panel=OUTPUT, short="-o", metavar="OUT")] = "report.html"
     title: Annotated[
-        str | None,
-        Parameter("Title of the page. [default: the name of the file]", panel=OUTPUT, metavar="TEXT"),
+        str | None, Parameter("Title of the page. [default: the name of the file]", panel=OUTPUT, metavar="TEXT")
     ] = None
 
 
@@ -137,7 +136,6 @@ def _facts(found: Any, source: Any) -> dict[str, Any]:
 
 
 def _lines(found: Any, source: Any, facts: dict[str, Any], delta: float) -> dict[str, str]:
-    """Return the lines of the report, by name."""
     lines = {
         "rows": f"{found.rows:,} of {count(found.features, 'feature')}, {count(len(found.classes), 'class')}",
         "columns": kinds_line(facts["columns"]),

@@ -20,8 +20,7 @@ class Judging:
 
     confidence: Annotated[float, Parameter("Confidence level of the interval for the error.", panel=OUTPUT)] = 0.95
     at_most: Annotated[
-        float | None,
-        Parameter("Exit with code 1 if the error is larger.", panel=OUTPUT, metavar="ERROR"),
+        float | None, Parameter("Exit with code 1 if the error is larger.", panel=OUTPUT, metavar="ERROR")
     ] = None
 
 
@@ -56,7 +55,8 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
     pairs = _as_spelled(pairs, known)
     rows = sum(pairs.values())
     wrong = sum(number for (true, found), number in pairs.items() if true != found)
-    seen = _training_files(fitted, source)
+    learned = set(getattr(fitted, "reading_", {}).get("fingerprints", ()))
+    seen = [file.name for file in source.files if learned and file.path is not None and file.fingerprint() in learned]
     low, high = clopper_pearson(wrong, rows, confidence)
     true_labels = known + sorted({true for true, _ in pairs} - set(known), key=str)
     facts = {
@@ -91,12 +91,6 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
     result(facts, screen, show)
     if judging.at_most is not None and wrong / rows > judging.at_most:
         raise click.exceptions.Exit(1)
-
-
-def _training_files(fitted: Any, source: Any) -> list[str]:
-    """Return which of the files the model has learned from, as far as it knows them."""
-    known = set(getattr(fitted, "reading_", {}).get("fingerprints", ()))
-    return [file.name for file in source.files if known and file.path is not None and file.fingerprint() in known]
 
 
 def _as_spelled(pairs: Counter[tuple[Any, Any]], known: list[Any]) -> Counter[tuple[Any, Any]]:

@@ -19,17 +19,8 @@ if TYPE_CHECKING:
     from linsep.data.source import Source
 
 _PLAINER = {
-    "≈": "~",
-    "…": "...",
-    "·": "*",
-    "²": "^2",
-    "γ": "gamma",
-    "α": "alpha",
-    "η": "eta",
-    "‖": "||",
-    "≤": "<=",
-    "—": "-",
-}
+    "≈": "~", "…": "...", "·": "*", "²": "^2", "γ": "gamma", "α": "alpha", "η": "eta", "‖": "||", "≤": "<=", "—": "-",
+}  # fmt: skip
 _PATIENCE = 1.0  # seconds without a progress bar
 _ENDLESS = 10_000  # columns of what has no width, a file or a pipe
 
@@ -70,7 +61,6 @@ class _EncodedText(io.StringIO):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The name of the encoding."""
         return self._written_as
 
 
@@ -196,7 +186,6 @@ class Meter:
 
 
 def _bar(what: str) -> tuple[Any, Any]:
-    """Return a progress bar on standard error, and its task."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 

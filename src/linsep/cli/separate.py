@@ -11,6 +11,7 @@ import click
 
 from linsep.cli.inputs import (
     RowName,
+    check_line,
     check_place,
     dropped_fact,
     kinds,
@@ -23,7 +24,7 @@ from linsep.cli.inputs import (
     write_proof,
     write_proof_for,
 )
-from linsep.cli.options import DECIDING, Data, Document, Place, Planes, Reading, Screen, Values, command
+from linsep.cli.options import DECIDING, Data, Document, Place, Planes, Reading, Screen, TimeLimit, Values, command
 from linsep.cli.screen import alone_lines, count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.clock import Clock, OutOfTime
 from linsep.declared import Parameter
@@ -49,14 +50,10 @@ class Deciding:
             "Also decide every pair of classes alone, with the fewest errors of a plane between them.", panel=DECIDING
         ),
     ] = False
-    gap: Annotated[
-        float,
-        Parameter("Stop at this relative gap between the bounds on the margin.", panel=DECIDING),
-    ] = 1e-6
-    time_limit: Annotated[
-        float | None,
-        Parameter("Stop the search after this time.", panel=DECIDING, metavar="SECONDS", min=0),
-    ] = None
+    gap: Annotated[float, Parameter("Stop at this relative gap between the bounds on the margin.", panel=DECIDING)] = (
+        1e-6
+    )
+    time_limit: TimeLimit = None
     values: Values = None
 
 
@@ -170,7 +167,6 @@ class _Found(NamedTuple):
 
 
 def _decided(source: Any, offset: bool, deciding: Deciding, clock: Clock, screen: Screen) -> _Found:
-    """Return the verdict on a source."""
     from linsep.prove.numbers.text import default_values, exact_table
     from linsep.prove.verdict.separability import decide_table, encoded, undecided
 
@@ -205,7 +201,6 @@ def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, 
 def _lines(
     verdict: Any, source: Any, facts: dict[str, Any], best: Any, lacks: str, ties: Any, margin_seconds: float
 ) -> dict[str, str]:
-    """Return the lines of the report, by name."""
     rows, features = facts["rows"], facts["features"]
     lines = {"rows": "not all were read in the time given"}
     if rows is not None:
@@ -230,7 +225,7 @@ def _lines(
     lines["time"] += f"{facts['seconds']:.2f} s for {done}"
     lines["time"] += f", {margin_seconds:.2f} s for the margin" if "margin" in lines and margin_seconds else ""
     if facts["proof"] is not None and verdict.kind != "unknown":
-        lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
+        lines["proof"] = check_line(facts["proof"], *facts["data"])
     return lines
 
 
@@ -257,7 +252,6 @@ def _largest_margin(found: _Found, offset: bool, deciding: Deciding, clock: Cloc
 
 
 def _contradiction(verdict: Any, y: Any, names: list[RowName]) -> list[dict[str, Any]] | None:
-    """Return the rows of a refutation with their labels and multipliers."""
     found = verdict.refutation
     if found is None:
         return None
@@ -269,7 +263,6 @@ def _contradiction(verdict: Any, y: Any, names: list[RowName]) -> list[dict[str,
 
 
 def _pairs_table(pairs: Any) -> Any:
-    """Return the pairs of classes as a table."""
     from rich.table import Table
 
     from linsep.prove.class_pairs import HEAD

@@ -77,8 +77,7 @@ class Keeping:
         str, Parameter("How long examples stay in the log: all, or a number of days.", _FOLDER, "all|DAYS")
     ] = "all"
     classes: Annotated[
-        str | None,
-        Parameter("Labels that are known from the start, separated by commas.", LEARNING, "LABEL,LABEL"),
+        str | None, Parameter("Labels that are known from the start, separated by commas.", LEARNING, "LABEL,LABEL")
     ] = None
     check: Annotated[
         str | None, Parameter("Check the log, the answers and the snapshots in this folder, then exit.", OUTPUT, "DIR")

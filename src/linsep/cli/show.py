@@ -7,7 +7,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from linsep.cli.inputs import blocks, feature_names, open_like, open_model
@@ -31,10 +30,7 @@ class Pictures:
 @command("linsep show species.linsep train.csv --out figures")
 def show(
     model: Model,
-    data: Annotated[
-        list[str] | None,
-        Argument("Rows to draw together with the model; figures go to --out."),
-    ] = None,
+    data: Annotated[list[str] | None, Argument("Rows to draw together with the model; figures go to --out.")] = None,
     *,
     pictures: Pictures,
     top: Annotated[int, Parameter("Number of weights to show, largest first.", metavar="N", min=1)] = 20,
@@ -106,7 +102,6 @@ def _lines(fitted: Any, weights: int) -> dict[str, str]:
 
 
 def _weights(strongest: list[dict[str, Any]], b: Any, labels: list[Any]) -> Any:
-    """Return the strongest weights and the offsets as a table."""
     from rich.table import Table
 
     columns = ["weight"] if len(b) == 1 else labels
@@ -181,7 +176,6 @@ def _rows(model: Any, data: list[str], reading: ReadingAgain) -> tuple[Any, Any,
 def _figures(
     model: Any, X: Any, y: Any, numbers: Any, folder: str, pictures: Pictures
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield the name of every figure and a function that draws it."""
     import linsep
     from linsep.pages.reporting.study import theorem_margin
     from linsep.prove.bounds.audits import audit_trail, own_trail
@@ -218,20 +212,17 @@ def _figures(
     yield "theorem", theorem
     yield "bracket", bracket
     if pictures.animate:
-        film = partial(linsep.animate, model, X, y, f"{folder}/run.gif", row_numbers=numbers, style=style)
-        yield "run", lambda: _film(film())
 
+        def film() -> None:
+            import matplotlib.pyplot as plt
 
-def _film(film: Any) -> Any:
-    """Close the figure of an animation that has been written."""
-    import matplotlib.pyplot as plt
+            made: Any = linsep.animate(model, X, y, f"{folder}/run.gif", row_numbers=numbers, style=style)
+            plt.close(made._fig)
 
-    plt.close(film._fig)
-    return film
+        yield "run", film
 
 
 def _write(figure: Any, path: str, image: str) -> None:
-    """Write a figure whole or not at all, and close it."""
     import matplotlib.pyplot as plt
 
     from linsep.data.files import replacing

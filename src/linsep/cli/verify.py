@@ -11,6 +11,7 @@ from linsep.cli.inputs import check_place, open_data, with_rows_named
 from linsep.cli.options import OUTPUT, Argument, Data, Reading, Screen, command
 from linsep.cli.screen import count, facts_table, headline, result
 from linsep.data.files import is_url, replacing
+from linsep.data.options import MISSING
 from linsep.declared import Parameter
 
 if TYPE_CHECKING:
@@ -31,17 +32,13 @@ class Check:
         bool, Parameter("Use only the short integer checker: slower, but you need to trust nothing else.")
     ] = False
     checker: Annotated[
-        str | None,
-        Parameter("Write a Python program that checks proofs without linsep.", panel=OUTPUT, metavar="OUT"),
+        str | None, Parameter("Write a Python program that checks proofs without linsep.", panel=OUTPUT, metavar="OUT")
     ] = None
 
 
 @command("linsep verify proof.json data.csv --target species")
 def verify(
-    proof: Annotated[
-        str,
-        Argument("Proof file, as separate, errors, regression or fit writes it."),
-    ],
+    proof: Annotated[str, Argument("Proof file, as separate, errors, regression or fit writes it.")],
     data: Data,
     check: Check,
     *,
@@ -69,7 +66,11 @@ def verify(
         raise ValueError(f"{proof}: a proof of separation is about one file: give only that file")
     else:
         outcome = _separation_outcome(content, data[0], check.plain)
-    _write_checker(check.checker)
+    if check.checker is not None:
+        from linsep.prove.documents import checker_program
+
+        with replacing(check.checker) as file:
+            file.write(checker_program().encode())
     claim = content["claim"] if verdict is None else verdict.kind
     facts = {
         "command": "verify",
@@ -88,7 +89,10 @@ def verify(
 
     def show(console: Any) -> None:
         if not outcome.holds:
-            written = _why_not(content["data"], shape) if verdict is not None else ""
+            about, written = content["data"], ""
+            if verdict is not None:
+                written = f"It was written for {about['n_rows']} rows of {about['n_features']} features; this file has "
+                written += f"{shape[0]} of {shape[1]}. "
             console.print(headline("the proof does not hold for these data"))
             console.print(f"{written}It fails because {outcome.why}.", markup=False)
             return
@@ -101,23 +105,6 @@ def verify(
     raise click.exceptions.Exit(0 if outcome.holds else 1)
 
 
-def _why_not(about: dict[str, Any], shape: tuple[int, int]) -> str:
-    """Return for which data a proof was written, and which these are."""
-    return (
-        f"It was written for {about['n_rows']} rows of {about['n_features']} features; this file has {shape[0]} of "
-        f"{shape[1]}. "
-    )
-
-
-def _write_checker(path: str | None) -> None:
-    """Write the plain check as one program."""
-    from linsep.prove.documents import checker_program
-
-    if path is not None:
-        with replacing(path) as file:
-            file.write(checker_program().encode())
-
-
 def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
     """Return how the proof says that its data are read, nothing if the user says how."""
     from linsep.prove.numbers.text import layout_of
@@ -125,16 +112,20 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
     if how is None or {"target", "ignore", "categorical", "text"} & set(reading.given):
         return {}
     layout = layout_of(how)
-    known: dict[str, Any] = {"layout": layout, "target": layout.target, "missing": how["missing"]}
-    known["header"] = how["header"]
-    if how.get("point", ".") != ".":
-        known["decimal"] = how["point"]
-    if how.get("encoding", "utf-8") != "utf-8":
-        known["encoding"] = how["encoding"]
-    known |= {option: how[name] for name, option in (("skip", "skip_rows"), ("comment", "comment")) if name in how}
-    if how.get("gaps"):
-        known["gaps"] = tuple(how["gaps"])
+    known = {"layout": layout, "target": layout.target, "missing": how["missing"]}
+    found = {"encoding": "utf-8", "decimal": ".", "skip_rows": 0}  # what is left to the reader, which finds it out
+    known |= {name: value for name, value in _signs(how).items() if found.get(name) != value}
     return {name: known[name] for name in known if name not in reading.given}
+
+
+def _signs(how: dict[str, Any]) -> dict[str, Any]:
+    """Return how the text of a table is written, as a proof says it."""
+    known = {name: how[name] for name in ("header", "encoding", "comment") if name in how}
+    return known | {
+        "skip_rows": how.get("skip", 0),
+        "decimal": how.get("point", "."),
+        "gaps": tuple(how.get("gaps", MISSING)),
+    }
 
 
 def _outcome(verdict: Any, content: dict[str, Any], source: Source, plain: bool) -> tuple[CheckResult, Any]:
@@ -163,7 +154,6 @@ def _outcome(verdict: Any, content: dict[str, Any], source: Source, plain: bool)
 
 
 def _about_rows(source: Source, shape: tuple[int, int]) -> dict[str, str]:
-    """Return which rows and labels were checked."""
     names = ", ".join(file.name for file in source.files[:3]) + (" and others" if len(source.files) > 3 else "")
     target = source.layout.target if source.layout is not None else None
     labels = "as the file has them" if target is None else f"taken from column {target!r}"
@@ -171,7 +161,6 @@ def _about_rows(source: Source, shape: tuple[int, int]) -> dict[str, str]:
 
 
 def _about_model(content: dict[str, Any], data: str) -> dict[str, str]:
-    """Return which rows and labels of a regression were checked."""
     about, how = content["data"], content["data"]["reading"]
     columns = [] if how is None else [how["target"], *how["others"]]
     labels = f"taken from {', '.join(map(repr, columns)) or 'the last columns of the file'}"
@@ -181,7 +170,6 @@ def _about_model(content: dict[str, Any], data: str) -> dict[str, str]:
 
 
 def _lines(content: dict[str, Any], outcome: CheckResult, about: dict[str, str]) -> dict[str, str]:
-    """Return what has been verified, what has not, and who made the proof."""
     lines = {**about, "values": _VALUES[content["values"]]}
     for k, line in enumerate(outcome.checked):
         lines["checked" if k == 0 else " " * k] = line
@@ -235,9 +223,7 @@ def _separation_table(how: dict[str, Any] | None, data: str) -> Any:
         source = open_table(data, decimal=".", thousands="", dates=False)
         names = source.column_names
         return read_table(source, dict.fromkeys(names, NUMBER), frozenset(names))
-    signs: dict[str, Any] = {name: how[name] for name in ("delimiter", "header", "encoding", "comment") if name in how}
-    signs |= {"skip_rows": how.get("skip", 0), "decimal": how["point"], "gaps": how["gaps"]}
-    source = open_table(data, **signs)
+    source = open_table(data, delimiter=how["delimiter"], **_signs(how))
     flat = [each for column in how["columns"] for each in column.get("product", [column])]
     kinds = {each["column"]: each.get("kind", NUMBER) for each in flat if "level" not in each}
     for each in flat:

@@ -305,7 +305,6 @@ class Rounds(Passes):
             yield from results
 
     def _task(self, state: State, only: bool) -> PassTask:
-        """Return what a round starts from."""
         log, weights, parameters = state.log, state.weights, self.parameters
         assert log.spent is not None
         if parameters.max_updates is not None:
@@ -375,7 +374,6 @@ class Rounds(Passes):
 
 
 def _seed(seed: int, number: int) -> int:
-    """Return the seed for the order of rows in a shard."""
     return seed if number == 0 else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
 
 

@@ -23,12 +23,7 @@ METHODS = ("predict", "decision_function", "distance")
 
 
 def predict(
-    model: Any,
-    source: Source,
-    client: Client,
-    *,
-    methods: tuple[str, ...] = ("predict",),
-    shard_bytes: int = 1 << 26,
+    model: Any, source: Source, client: Client, *, methods: tuple[str, ...] = ("predict",), shard_bytes: int = 1 << 26
 ) -> Iterator[tuple[Array, ...]]:
     """Predict the label of every row on a cluster.
 

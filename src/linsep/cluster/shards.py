@@ -134,7 +134,9 @@ def cut(
     source = copy(source)
     if any(file.path is None for file in source.files):
         raise ValueError("a cluster cannot read a stream: give files that all workers can open")
-    source.files = [File(path if is_url(path) else os.path.abspath(path)) for path in map(_path, source.files)]
+    source.files = [
+        File(path if is_url(path) else os.path.abspath(path)) for path in (str(file.path) for file in source.files)
+    ]
     for file in source.files:
         file.encoding = source.options.encoding
     pieces: list[Piece] = []
@@ -153,12 +155,7 @@ def cut(
     return source, [Shard(number, tuple(group)) for number, group in enumerate(groups)]
 
 
-def _path(file: File) -> str:
-    return str(file.path)
-
-
 def _pieces(file: File, form: str, most: int) -> list[Piece]:
-    """Return the pieces of one file."""
     path, size = str(file.path), file.size or 0
     if form == "npy":
         array = mapped(file)
@@ -166,11 +163,9 @@ def _pieces(file: File, form: str, most: int) -> list[Piece]:
     if form == "parquet":
         with opened(file, form) as table:
             groups = table.part_bytes
-        return (
-            [(path, (k, k + 1), size) for k, size in enumerate(groups)]
-            if sum(groups) > most
-            else [(path, None, sum(groups))]
-        )
+        if sum(groups) <= most:
+            return [(path, None, sum(groups))]
+        return [(path, (k, k + 1), size) for k, size in enumerate(groups)]
     if form == "arrow":
         with opened(file, form) as table:
             batches = len(table.part_bytes)
@@ -187,7 +182,6 @@ def _pieces(file: File, form: str, most: int) -> list[Piece]:
 
 
 def _even(path: str, units: int, size: int, most: int) -> list[Piece]:
-    """Cut rows or batches of about the same size into equally many."""
     parts = max(1, min(units, -(-size // most)))
     if parts == 1:
         return [(path, None, size)]
@@ -202,7 +196,6 @@ def quotes(piece: Piece) -> int:
 
 
 def _count(path: str, span: tuple[int, int], byte: bytes) -> int:
-    """Return how often a byte occurs in part of a file."""
     found, left = 0, span[1] - span[0]
     try:
         with open_bytes(path) as text:

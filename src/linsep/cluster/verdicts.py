@@ -123,7 +123,6 @@ def decide(
 
 
 def _decision(settled: Settled, classes: Array, rows: int) -> Decision:
-    """Return the verdict on the working set as one on all rows."""
     verdict, data = settled.found, settled.data
     if verdict.kind == UNKNOWN:
         verdict = replace(verdict, bracket=(-math.inf, verdict.bracket[1]))

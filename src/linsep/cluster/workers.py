@@ -251,7 +251,6 @@ class ShardPool:
     # Futures
 
     def _map(self, function: Callable[..., Any], *columns: Sequence[Any], **how: Any) -> list[Any]:
-        """Submit one task for each row of arguments, in one message."""
         token = uuid.uuid4().hex
         keys = [f"linsep-{function.__name__}-{i}-{token}" for i in range(len(columns[0]))]
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):  # weights may be many
@@ -298,12 +297,10 @@ class ShardPool:
                 raise ClusterError(f"{what}, perhaps out of memory: {_SMALLER}")
 
     def _spread(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """Apply a function to each item, on the workers."""
         return [self._result(future) for future in self._map(function, items)]
 
     @contextmanager
     def _faults(self, what: str) -> Iterator[None]:
-        """Say in one line what has happened to the cluster."""
         try:
             yield
         except (CancelledError, CommClosedError):
@@ -332,7 +329,6 @@ def load(shard: Shard, source: Source) -> LoadedShard:
 
 
 def _digest(blocks: list[Block]) -> int:
-    """Return a checksum of rows and labels."""
     found = 0
     for X, y, _ in blocks:
         for array in (X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (X,):

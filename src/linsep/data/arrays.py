@@ -95,7 +95,10 @@ class CellTypeError(DataError, TypeError):
 def check_cells(X: Any) -> None:
     """Refuse what is no matrix of real numbers, as far as it shows without a look at every cell."""
     _refuse_kinds(X)
-    _even(X)
+    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
+        for i, row in enumerate(X):
+            if len(row) != len(X[0]):
+                raise DataError("", f"row {i} of X has {len(row)} values, row 0 has {len(X[0])}")
 
 
 def _refuse_kinds(X: Any) -> None:
@@ -135,7 +138,6 @@ def to_rows(X: Any) -> Rows:
 
 
 def _names_twice(rows: Sparse, n_features: int) -> bool:
-    """Say whether a sparse row names a column twice."""
     if len(rows.indices) >= n_features:
         return bool(_repeats(rows, np.full(n_features, -1, np.int64)))
     ends = rows.indptr.astype(np.int64)
@@ -167,14 +169,6 @@ def _read_only(values: Array) -> Array:
     view = values.view()
     view.flags.writeable = False
     return view
-
-
-def _even(X: Any) -> None:
-    """Refuse a list of rows that are not of one length."""
-    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
-        for i, row in enumerate(X):
-            if len(row) != len(X[0]):
-                raise DataError("", f"row {i} of X has {len(row)} values, row 0 has {len(X[0])}")
 
 
 def refuse_rounding(X: Any) -> None:
@@ -224,7 +218,6 @@ def _own_columns(X: Any) -> list[Array]:
 
 
 def _check_cell(cell: Any, where: str) -> None:
-    """Refuse a number that float64 does not hold."""
     if isinstance(cell, np.longdouble | Decimal):
         cell = Fraction(*cell.as_integer_ratio()) if np.isfinite(float(cell)) else float(cell)
     if isinstance(cell, np.integer):

@@ -117,7 +117,6 @@ def _json(text: bytes, at: str | None) -> Any:
 
 
 def _examples(found: Any, labeled: bool) -> ParsedBody:
-    """Return the examples of a list, or a single one."""
     examples = found if isinstance(found, list) else [found]
     xs: list[Any] = []
     ys: list[Any] = []

@@ -50,7 +50,6 @@ def folder_of(cache: str) -> str:
 
 
 def _has_room(folder: str, size: int) -> bool:
-    """Say whether a disk has this number of bytes free, and some to spare."""
     try:
         return shutil.disk_usage(folder).free >= size + _SPARE
     except OSError:
@@ -125,7 +124,6 @@ class RowStore:
         self.n_features = max(self.n_features, X.shape[1])
 
     def _write(self, place: int, array: Array) -> None:
-        """Append numbers to a file."""
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         if len(data) and not _has_room(self.folder, len(data)):
             raise NoRoomError
@@ -179,7 +177,6 @@ class RowStore:
         return max(start + 1, int(np.searchsorted(ends, first + cells, side="right")))
 
     def _rows(self, segment: _Segment, start: int, stop: int) -> Any:
-        """Return some rows of a segment."""
         values, index, width = segment.kind[:3]
         if width is not None:
             return self._array(_VALUES, segment, values, start * width, stop * width).reshape(stop - start, width)
@@ -195,14 +192,12 @@ class RowStore:
         )
 
     def _labels(self, segment: _Segment, start: int, stop: int) -> Array | None:
-        """Return the labels of some rows of a segment."""
         if segment.kind.labels is None:
             return None
         y = self._array(_LABELS, segment, segment.kind.labels, start, stop)
         return object_array(list(self._codes))[y] if segment.kind.coded else y
 
     def _array(self, place: int, segment: _Segment, dtype: Any, start: int, stop: int) -> Array:
-        """Return some numbers of a segment as they lie in their file."""
         if start == stop:
             return np.empty(0, dtype)
         if place not in self._maps:

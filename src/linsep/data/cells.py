@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -89,23 +88,16 @@ def _grouped_pattern(sign: str, point: str) -> str:
     return rf"^\s*[+-]?\d{{1,3}}({s}\d{{3}})*({dot}\d*)?\s*$"
 
 
+def is_number(cell: str, point: str) -> bool:
+    """Say whether a cell is a plain number."""
+    return number_pattern(point).fullmatch(cell) is not None
+
+
 def fits(kind: str, cell: str, point: str) -> bool:
     """Say whether a cell may stand in a column of this kind."""
-    if kind == NUMBER:
-        return number_pattern(point).fullmatch(cell) is not None
-    name, _, form = kind.partition(":")
-    if name == BOOLEAN:
-        return cell.strip().lower() in ("true", "false")
-    if name == PERCENT:
-        bare = cell.strip()
-        return bare.endswith("%") and number_pattern(point).fullmatch(bare[:-1]) is not None
-    if name == GROUPED:
-        return re.match(_grouped_pattern(form, point), cell, re.ASCII) is not None
-    if name == UNIT:
-        unit, _, sign = form.partition(":")
-        found = split_unit(cell)
-        return found is not None and found[1] == unit and fits(f"{GROUPED}:{sign}" if sign else NUMBER, found[0], point)
-    return name == WORD or (name == DATE and _is_date(cell.strip(), form))
+    if kind in (NUMBER, WORD):
+        return kind == WORD or is_number(cell, point)
+    return values(words([cell]), kind, point) is not None
 
 
 def split_unit(cell: str) -> tuple[str, str] | None:
@@ -138,19 +130,6 @@ def unread_number(cells: Sequence[str]) -> str | None:
     return odd if odd is not None and all(_NUMBER_LIKE.fullmatch(cell.strip()) for cell in cells) else None
 
 
-def _is_date(cell: str, form: str) -> bool:
-    """Say whether a cell is a date written so."""
-    if form == _ISO:
-        return re.fullmatch(_ISO_SHAPE, cell, re.ASCII) is not None
-    if form in _SHAPES and re.fullmatch(_SHAPES[form], cell, re.ASCII) is None:
-        return False
-    try:
-        datetime.strptime(cell, form)
-    except ValueError:
-        return False
-    return True
-
-
 def is_time(kind: str) -> bool:
     """Say whether a column of this kind holds times of day: they count seconds, dates count days."""
     name, _, form = kind.partition(":")
@@ -160,31 +139,32 @@ def is_time(kind: str) -> bool:
 def kind_of(cells: Sequence[str], number_format: NumberFormat) -> str:
     """Return the first kind that fits every cell; words fit always."""
     point = number_format.point
-    for kind in _kinds(cells, number_format):
-        if not cells or _all_fit(kind, cells, point):
+    if all(map(number_pattern(point).fullmatch, cells)):
+        return NUMBER
+    column = words(cells)
+    for kind in _kinds(cells, number_format):  # the first cell alone rules out most of them
+        if values(column[:1], kind, point) is not None and values(column, kind, point) is not None:
             return kind
     return WORD
 
 
 def _kinds(cells: Sequence[str], number_format: NumberFormat) -> Iterator[str]:
-    """Yield the kinds that may fit, in their order."""
-    yield from (NUMBER, BOOLEAN, PERCENT)
+    """Yield the kinds that may fit beside plain numbers, in their order."""
+    first = cells[0].strip()
+    yield BOOLEAN
+    if first.endswith("%"):
+        yield PERCENT
     known = _SIGNS if number_format.thousands is None else (number_format.thousands,)
     signs = [s for s in known if s and s != number_format.point and any(s in cell.strip() for cell in cells)]
     yield from (f"{GROUPED}:{sign}" for sign in signs)
-    parts = split_unit(cells[0]) if cells else None
+    parts = split_unit(first)
     if parts is not None:
         yield from (f"{UNIT}:{parts[1]}", *(f"{UNIT}:{parts[1]}:{sign}" for sign in signs))
-    if number_format.dates:
-        forms = [number_format.dates] if isinstance(number_format.dates, str) else [*_SHAPES, _ISO]
-        yield from (f"{DATE}:{form}" for form in forms)
-
-
-def _all_fit(kind: str, cells: Sequence[str], point: str) -> bool:
-    """Say whether all cells fit; the first one alone rules out most kinds."""
-    if kind == NUMBER:
-        return all(map(number_pattern(point).fullmatch, cells))
-    return fits(kind, cells[0], point) and all(fits(kind, cell, point) for cell in cells)
+    if isinstance(number_format.dates, str):
+        yield f"{DATE}:{number_format.dates}"
+    elif number_format.dates:
+        shapes = (*_SHAPES.items(), (_ISO, _ISO_SHAPE))
+        yield from (f"{DATE}:{form}" for form, shape in shapes if re.fullmatch(shape, first, re.ASCII))
 
 
 def decimal_sign(columns: Iterable[Sequence[str]], delimiter: str) -> str:
@@ -193,20 +173,19 @@ def decimal_sign(columns: Iterable[Sequence[str]], delimiter: str) -> str:
     A comma that stands before three digits each time may as well be one between thousands; it is the decimal sign if
     something else cuts the cells, as programs that write decimal commas do.
     """
-    comma = False
+    comma, grouped, by_thousand = False, _grouped_pattern(".", ","), _grouped_pattern(",", ".")
     for written in columns:
         cells = [_bare(cell) for cell in written]
         if not any("," in cell for cell in cells):
-            if any("." in cell for cell in cells) and all(fits(NUMBER, cell, ".") for cell in cells):
+            if any("." in cell for cell in cells) and all(is_number(cell, ".") for cell in cells):
                 return "."
-        elif all(fits(NUMBER, cell, ",") or fits(f"{GROUPED}:.", cell, ",") for cell in cells):
-            ambiguous = all(fits(f"{GROUPED}:,", cell, ".") for cell in cells if "," in cell)
+        elif all(is_number(cell, ",") or re.match(grouped, cell, re.ASCII) for cell in cells):
+            ambiguous = all(re.match(by_thousand, cell, re.ASCII) for cell in cells if "," in cell)
             comma |= not ambiguous or delimiter != ","
     return "," if comma else "."
 
 
 def _bare(cell: str) -> str:
-    """Return a cell without its unit or its percent sign."""
     found = split_unit(cell)
     return cell.strip().removesuffix("%") if found is None else found[0]
 
@@ -250,7 +229,6 @@ def without_missing(column: Any, marks: Collection[str]) -> Any:
 
 
 def _all(true: Any, column: Any) -> bool:
-    """Say whether all cells that are not missing have passed."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -279,6 +257,8 @@ def plain_numbers(column: Any, kind: str, point: str) -> Any:
             return None
         column = pc.replace_substring(column, sign, "")
     if point != ".":
+        if not _all(pc.invert(pc.match_substring(column, ".")), column):  # 1.234 is not 1,234
+            return None
         column = pc.replace_substring(column, point, ".")
     return column
 
@@ -316,8 +296,8 @@ def _days(column: Any, form: str) -> Any:
     if "%d" not in form:
         column, form = pc.binary_join_element_wise(word("1970-01-01"), column, word(" ")), f"%Y-%m-%d {form}"
     stamps = pc.strptime(column, format=form, unit="s")
-    if form in _SHAPES:  # Arrow takes February 30 for a day of March
-        digits = re.sub("%.", "[0-9]+", form.replace(".", "[.]").replace("%d", "(?P<day>[0-9]+)"))
+    if "%d" in form:  # Arrow takes February 30 for a day of March
+        digits = re.sub("%.", ".+?", re.escape(form).replace("%d", "(?P<day>[0-9]+)"))
         day = pc.struct_field(pc.extract_regex(column, f"^{digits}$"), "day")
         if not _all(pc.equal(pc.cast(day, pa.int64()), pc.day(stamps)), column):
             return None

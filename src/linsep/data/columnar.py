@@ -121,12 +121,12 @@ class TypedSource(TableSource):
         super().__init__(files, options)
         with self.opened(files[0]) as table:
             schema = table.schema
-            names = self._all = list(schema.names)
+            names = self.column_names = list(schema.names)
             if len(set(names)) < len(names):
                 raise ReadError(files[0].name, "two columns have the same name")
             try:
-                self._target, chosen = choose(names, options, index_columns(schema.metadata))
-                self._name = None if self._target is None or not options.labels else names[self._target]
+                self.target, chosen = choose(names, options, index_columns(schema.metadata))
+                self._name = None if self.target is None or not options.labels else names[self.target]
                 layout = self._decide(table, schema, chosen) if options.layout is None else Layout(())
             except ColumnError as error:
                 raise ReadError(files[0].name, str(error), *error.settings) from None
@@ -143,11 +143,6 @@ class TypedSource(TableSource):
             what = what.replace("{0}", "linsep.read(X, {0})")
         super().note(where, what, *settings)
 
-    @property
-    def target(self) -> int | None:
-        """The place of the label among the columns."""
-        return self._target
-
     def _decide(self, table: Any, schema: pa.Schema, chosen: list[int]) -> Layout:
         """Decide by the types, and by the first rows, what becomes of each column."""
         names, options = list(schema.names), self.options
@@ -158,7 +153,7 @@ class TypedSource(TableSource):
             if pa.types.is_dictionary(own) and is_plain(own.value_type):
                 asked.setdefault(j, WORD)  # categories that are numbers are no quantities
             kinds[j] = kind_of(names[j], own, category=asked.get(j) == WORD, text=asked.get(j) == TEXT, hashed=hashed)
-        wanted = [*chosen, *([] if self._target is None else [self._target])]
+        wanted = [*chosen, *([] if self.target is None else [self.target])]
         batch = table.first_rows([names[j] for j in wanted])
         first = {names[j]: [] if batch is None else batch.column(names[j]).to_pylist() for j in wanted}
         columns = [(j, names[j], kinds[j], [cell for cell in first[names[j]] if cell is not None]) for j in chosen]
@@ -188,15 +183,15 @@ class TypedSource(TableSource):
         self, table: Any, schema: pa.Schema, columns: list[tuple[int, str, str, list[Any]]], asked: Mapping[int, str]
     ) -> list[tuple[int, str, str, list[Any]]]:
         """Return the columns with the kinds of those whose strings are numbers or dates, as they would be in a CSV."""
-        marks = frozenset(self._number_format.missing)
+        marks = frozenset(self.number_format.missing)
         strings = {
             j: [cell for cell in first if cell.strip() not in marks]
             for j, _, kind, first in columns
             if kind in (WORD, HASHED_WORD) and asked.get(j) != WORD and is_string(value_type(schema.field(j).type))
         }
-        if self._number_format.decimal is None and strings:
+        if self.number_format.decimal is None and strings:
             sign = cells.decimal_sign(strings.values(), ",")
-            self._number_format = self._number_format._replace(decimal=sign)
+            self.number_format = self.number_format._replace(decimal=sign)
             if sign == ",":
                 what = "linsep reads commas as decimal marks ({0} turns this off)"
                 self.note(self.files[0].name, what, ("decimal", "."))
@@ -206,7 +201,7 @@ class TypedSource(TableSource):
                 kind = self._written_kind(j, strings[j], asked)
                 if held is not None and is_numeric(kind) and j not in asked:
                     whole = cells.without_missing(held.column(name).combine_chunks(), marks)
-                    if cells.values(whole, kind, self._number_format.point) is None:
+                    if cells.values(whole, kind, self.number_format.point) is None:
                         kind = WORD  # not all of them are
                 odd = self._first_odd(strings[j]) if kind == WORD else None
                 if odd is not None:
@@ -242,7 +237,6 @@ class TypedSource(TableSource):
                 first += batch.num_rows
 
     def _cell_error(self, where: str, error: CellError) -> ReadError:
-        """Return what is wrong in a cell as users are told it."""
         if isinstance(error, WrongKindError):
             return self.wrong_kind(where, error.column, str(error))
         return self.error(where, str(error), *error.settings)
@@ -262,11 +256,11 @@ class TypedSource(TableSource):
 
     def _take(self, batch: pa.RecordBatch) -> tuple[PieceParts, Array | None, Array | None]:
         """Return rows and labels of a batch, and which of its rows have a label, None for all of them."""
-        rows, point = batch, self._number_format.point
+        rows, point = batch, self.number_format.point
         for name in self._layout.numbers:
             place = batch.schema.get_field_index(name)
             if place >= 0 and is_string(value_type(batch.schema.field(place).type)):
-                column = cells.without_missing(batch.column(place), self._number_format.missing)
+                column = cells.without_missing(batch.column(place), self.number_format.missing)
                 rows = rows.set_column(place, name, column)
         if self._name is None:
             return self._parts(rows, point), None, None

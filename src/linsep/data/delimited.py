@@ -29,28 +29,8 @@ from linsep.data.files import File, last_newline, pieces
 from linsep.data.labels import label, tidy
 from linsep.data.options import MISSING, Options
 from linsep.data.parallel import cores, side_by_side
-from linsep.data.schema import (
-    DATE,
-    NUMBER,
-    WORD,
-    CellError,
-    ColumnError,
-    Layout,
-    find,
-    is_numeric,
-)
-from linsep.data.sniffing import (
-    Line,
-    columns_of,
-    form_of,
-    head,
-    is_id,
-    is_utf16,
-    more_rows,
-    numbered,
-    preamble,
-    shown,
-)
+from linsep.data.schema import DATE, NUMBER, WORD, CellError, ColumnError, Layout, find, is_numeric
+from linsep.data.sniffing import Line, columns_of, form_of, head, is_id, is_utf16, more_rows, numbered, preamble, shown
 from linsep.data.source import SHORT, Piece
 from linsep.data.tables import PieceParts, TableSource, WrongKindError, choose
 from linsep.data.text_parsers import LABEL, UNWANTED, LineError, last_record, parse_table
@@ -83,44 +63,30 @@ class DelimitedSource(TableSource):
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         name = files[0].name
-        self._detect_encoding(files[0])
+        if options.encoding is None and is_utf16(files[0]):
+            self.options = options = replace(options, encoding="utf-16")
+            self.note(name, "the text is UTF-16 ({0} reads it as UTF-8)", ("encoding", "utf-8"))
         self._prepare(files[0])
         if files[0].skip_rows and options.skip_rows is None:
-            lines = (
-                "first line, which begins"
-                if files[0].skip_rows == 1
-                else f"first {files[0].skip_rows} lines, which begin"
-            )
+            count = files[0].skip_rows
+            lines = "first line, which begins" if count == 1 else f"first {count} lines, which begin"
             self.note(name, f"linsep skips the {lines} with # ({{0}} reads them)", ("skip_rows", 0))
-        form = form_of(files[0], options.delimiter, options.header, self._number_format)
-        self._delimiter, self._number_format, self._header, self._all, body, self._counted = form
+        form = form_of(files[0], options.delimiter, options.header, self.number_format)
+        self.delimiter, self.number_format, self.has_header, self.column_names, body, self._counted = form
         self._evidence: dict[str, list[str]] = {}  # cells by which the kind of a column was decided
         self._decided = options.layout is not None  # whether the kinds of the columns are final
         self._taken = 0  # bytes of text that have been read to decide them
         try:
-            self._target, chosen = self._choose()
+            self.target, chosen = self._choose()
             self._arrange(self._decide(body, chosen) if options.layout is None else Layout(()))
-            known = set(self._all)
+            known = set(self.column_names)
             for column, _ in self._layout.columns:
                 if column not in known:
-                    find(column if self._layout.named else int(column), self._all)
+                    find(column if self._layout.named else int(column), self.column_names)
         except ColumnError as error:
             raise ReadError(name, str(error), *error.settings) from None
 
-    @property
-    def delimiter(self) -> str:
-        """What is between the cells."""
-        return self._delimiter
-
-    def _detect_encoding(self, file: File) -> None:
-        """Take a text that says so for UTF-16."""
-        if self.options.encoding is None and is_utf16(file):
-            self.options = replace(self.options, encoding="utf-16")
-            self.note(file.name, "the text is UTF-16 ({0} reads it as UTF-8)", ("encoding", "utf-8"))
-        file.encoding = self.options.encoding
-
     def _prepare(self, file: File) -> None:
-        """Tell a file how its text is written, and which lines are no rows."""
         options = self.options
         file.encoding, file.comment = options.encoding, (options.comment or "").encode()
         file.skip_rows = 0
@@ -133,58 +99,50 @@ class DelimitedSource(TableSource):
     # What the columns are
 
     def _choose(self) -> tuple[int | None, list[int]]:
-        """Return the column of the target and those of the features."""
         layout = self.options.layout
-        if (
-            layout is not None
-            and not layout.named
-            and not self.options.labels
-            and len(self._all) == len(layout.columns)
-        ):
-            # no header and no target: the features are all there is
-            self._all = [name for name, _ in layout.columns]
-            return None, list(range(len(self._all)))
-        return choose(self._all, self.options)
+        unnamed = layout is not None and not layout.named and not self.options.labels
+        if unnamed and len(self.column_names) == len(layout.columns):  # no target: the features are all there is
+            self.column_names = [name for name, _ in layout.columns]
+            return None, list(range(len(self.column_names)))
+        return choose(self.column_names, self.options)
 
     def _decide(self, rows: list[Line], chosen: list[int]) -> Layout:
-        """Decide by the first rows what each column is."""
-        asked, marks = self._asked(), self._number_format.missing
+        asked, marks = self._asked(), self.number_format.missing
         columns = []
         for j, column in zip(chosen, columns_of(rows, chosen, marks), strict=True):
-            self._evidence[self._all[j]] = column
+            self._evidence[self.column_names[j]] = column
             kind = self._written_kind(j, column, asked)
             if kind == WORD and is_id(column):  # a factor of thousands of words looks like that in few rows
-                (column,) = columns_of(more_rows(self.files[0], self._delimiter, self._header), [j], marks)
-            columns.append((j, self._all[j], self._hash(kind), column))
-        target = None if self._target is None else self._all[self._target]
-        if self._target is not None:
-            labels: list[Any] = columns_of(rows, [self._target], marks)[0]
-            kind = cells.kind_of(labels, self._number_format) if labels else WORD
+                (column,) = columns_of(more_rows(self.files[0], self.delimiter, self.has_header), [j], marks)
+            columns.append((j, self.column_names[j], self._hash(kind), column))
+        target = None if self.target is None else self.column_names[self.target]
+        if self.target is not None:
+            labels: list[Any] = columns_of(rows, [self.target], marks)[0]
+            kind = cells.kind_of(labels, self.number_format) if labels else WORD
             dates, values = kind.startswith(DATE), None
             if is_numeric(kind) and not dates:
-                values = cells.values(words(labels), kind, self._number_format.point)
+                values = cells.values(words(labels), kind, self.number_format.point)
             labels = values.tolist() if values is not None else labels if dates else [cell.strip() for cell in labels]
             self._check_label(str(target), labels, columns, measurable=dates or values is not None)
         taken = self._leave_out(columns, asked)
         self._tell(rows, dict(taken))
-        return self._new_layout(taken, self._header, target)
+        return self._new_layout(taken, self.has_header, target)
 
     def _tell(self, rows: list[Line], kinds: dict[str, str]) -> None:
-        """Tell of decisions that a user may not expect."""
         name = self.files[0].name
         if self._counted:
             self.note(
                 name, "linsep reads the first row as the names of columns ({0} reads it as data)", ("header", False)
             )
-        if self.options.decimal is None and self._number_format.point == ",":
+        if self.options.decimal is None and self.number_format.point == ",":
             self.note(name, "linsep reads commas as decimal marks ({0} turns this off)", ("decimal", "."))
         asked = self._asked()
         for column, kind in kinds.items():
             message, settings = self.explained(column, kind)
             if message:
                 self.note(name, f"column {self.named(column)} holds {message}", *settings)
-            if kind == WORD and asked.get(j := self._all.index(column)) != WORD:
-                marks = self._number_format.missing
+            if kind == WORD and asked.get(j := self.column_names.index(column)) != WORD:
+                marks = self.number_format.missing
                 there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in marks]
                 odd = self._first_odd([row.cells[j] for row in there])
                 if odd is not None:
@@ -221,7 +179,7 @@ class DelimitedSource(TableSource):
         if not (early and isinstance(error, OddCellError)):
             raise error
         late, column = error, error.column
-        kind = cells.kind_of([*self._evidence[column], late.cell], self._number_format)
+        kind = cells.kind_of([*self._evidence[column], late.cell], self.number_format)
         if kind == dict(self._layout.columns)[column]:
             kind = WORD  # it does not serve after all: no column is read again and again
         if kind == WORD and is_id(self._evidence[column]):
@@ -264,7 +222,7 @@ class DelimitedSource(TableSource):
         except LineError as error:
             raise ReadError(f"{file.name}:{line + bytes(piece[: error.offset]).count(10)}", str(error)) from None
         except CellError as error:
-            rows = islice(numbered(bytes(piece).decode(), line, self._delimiter), error.row, None)
+            rows = islice(numbered(bytes(piece).decode(), line, self.delimiter), error.row, None)
             where = f"{file.name}:{next(rows).number}, column {self.named(error.column)}"
             if isinstance(error, WrongKindError):
                 raise self.wrong_kind(where, error.column, str(error)) from None
@@ -272,52 +230,37 @@ class DelimitedSource(TableSource):
 
     def _shape(self, file: File) -> Shape:
         """Return how the columns lie in a file; those that are wanted must be there, in whatever order."""
-        names, lines = self._all, 0
-        if self._header:
+        names, lines = self.column_names, 0
+        if self.has_header:
             first = file
             if file.part is not None and file.part[0] > 0:  # the header is at the beginning of the file
                 first = File(file.path)
                 self._prepare(first)
-            header = next(numbered(head(first)[0], 1, self._delimiter), None)
+            header = next(numbered(head(first)[0], 1, self.delimiter), None)
             if header is None:
                 raise ReadError(file.name, "is empty")
             lines = header.number + sum(cell.count("\n") for cell in header.cells)
             if file is not self.files[0]:
                 names = [cell.strip() for cell in header.cells]
-            self._check_names(file, names)
+            there, target = set(names), self._target_name
+            for name in [*(name for name, _ in self._layout.columns), *([target] if target else [])]:
+                if name not in there and file is not self.files[0]:
+                    what = f"the header differs from that of {self.files[0].name}: no column is named {name!r}"
+                    raise ReadError(f"{file.name}:1", what)
+            if len(there) < len(names):
+                raise ReadError(f"{file.name}:1", "two columns have the same name")
         wanted = {name: place for place, name in enumerate(self._layout.numbers)}
         if self._target_name is not None:
             wanted[self._target_name] = LABEL
-        plain = all(kind == NUMBER for _, kind in self._layout.columns) and self._delimiter in _PLAIN
-        if not plain or self._number_format.point != "." or self._number_format.missing != MISSING:
+        plain = all(kind == NUMBER for _, kind in self._layout.columns) and self.delimiter in _PLAIN
+        if not plain or self.number_format.point != "." or self.number_format.missing != MISSING:
             return Shape(names, None, lines)
         return Shape(names, np.array([wanted.get(name, UNWANTED) for name in names], dtype=np.int64), lines)
-
-    def _check_names(self, file: File, names: list[str]) -> None:
-        """Refuse a file that lacks a column."""
-        there = set(names)
-        wanted = [name for name, _ in self._layout.columns] + ([self._target_name] if self._target_name else [])
-        lacking = [name for name in wanted if name not in there]
-        if lacking and file is not self.files[0]:
-            what = f"the header differs from that of {self.files[0].name}: no column is named {lacking[0]!r}"
-            raise ReadError(f"{file.name}:1", what)
-        if len(there) < len(names):
-            raise ReadError(f"{file.name}:1", "two columns have the same name")
 
     @property
     def _target_name(self) -> str | None:
         """The name of the column with the labels, if they are wanted."""
-        return None if self._target is None or not self.options.labels else self._all[self._target]
-
-    @property
-    def target(self) -> int | None:
-        """The place of the label among the columns."""
-        return self._target
-
-    @property
-    def has_header(self) -> bool:
-        """Whether the first row names the columns."""
-        return self._header
+        return None if self.target is None or not self.options.labels else self.column_names[self.target]
 
     def row_lines(self, file: File) -> Iterator[list[int]]:
         """Yield the lines in which rows begin, a piece of the file at a time."""
@@ -326,7 +269,7 @@ class DelimitedSource(TableSource):
         for piece in self._texts(file, skip):
             text = bytes(piece)
             if b'"' in text:
-                yield [row.number for row in numbered(text.decode(), line, self._delimiter)]
+                yield [row.number for row in numbered(text.decode(), line, self.delimiter)]
             else:
                 yield [number for number, row in enumerate(text.split(b"\n"), line) if row not in _EMPTY]
             line += text.count(b"\n")
@@ -357,14 +300,14 @@ class DelimitedSource(TableSource):
         for file in self.files:
             shape = self._shape(file)
             written = io.StringIO(newline="")
-            writer = csv.writer(written, delimiter=self._delimiter)
-            if self._header:
+            writer = csv.writer(written, delimiter=self.delimiter)
+            if self.has_header:
                 writer.writerow(shape.names)
             some = [written.getvalue().encode()]
             for piece in self._texts(file, shape.lines):
                 if place == len(rows):
                     break
-                lines = _records(bytes(piece), self._delimiter)
+                lines = _records(bytes(piece), self.delimiter)
                 while place < len(rows) and rows[place] < row + len(lines):
                     some.append(lines[rows[place] - row])
                     place += 1
@@ -374,7 +317,7 @@ class DelimitedSource(TableSource):
 
     def _texts(self, file: File, skip: int) -> Iterator[memoryview]:
         """Yield whole rows without the lines of the header; buffers are used again, see `pieces`."""
-        delimiter = ord(self._delimiter)
+        delimiter = ord(self.delimiter)
 
         def cut(buffer: mmap, filled: int) -> int:
             if buffer.find(b'"', 0, filled) < 0:
@@ -392,9 +335,8 @@ class DelimitedSource(TableSource):
                 while skip and start < len(text):
                     start, skip = text.index(b"\n", start) + 1, skip - 1
                 if re.search(rb"\r(?!\n)", text[:start]):
-                    raise ReadError(
-                        f"{file.name}:1", "the line ends in CR alone: convert the line endings to LF or CR LF"
-                    )
+                    what = "the line ends in CR alone: convert the line endings to LF or CR LF"
+                    raise ReadError(f"{file.name}:1", what)
             if start < len(piece):
                 yield piece[start:]
 
@@ -404,7 +346,7 @@ class DelimitedSource(TableSource):
         """Return the rows of whole lines, None if there are none, their labels, their lines, and who has a label."""
         target = self._target_name
         y = kept = None
-        plain = None if shape.places is None else parse_table(piece, ord(self._delimiter), shape.places, empty)
+        plain = None if shape.places is None else parse_table(piece, ord(self.delimiter), shape.places, empty)
         if plain is not None:
             X, words, longest = plain
             self.long_numbers |= longest > SHORT
@@ -419,23 +361,22 @@ class DelimitedSource(TableSource):
             return None, None, lines, None
         if target is not None:
             y, kept = self._labels(table.column(target).combine_chunks())
-        return self._labeled_parts(table, str(target), kept, self._number_format.point), y, lines, kept
+        return self._labeled_parts(table, str(target), kept, self.number_format.point), y, lines, kept
 
     def _table(self, piece: memoryview, shape: Shape, conversion: pa.csv.ConvertOptions) -> pa.Table | None:
         """Return some columns of whole rows of text, None if there are none."""
         text = bytes(piece)
         if text.isspace():
             return None
-        _check_quotes(text, ord(self._delimiter))
+        _check_quotes(text, ord(self.delimiter))
         return pa.csv.read_csv(
             pa.BufferReader(pa.py_buffer(text)),
             read_options=pa.csv.ReadOptions(column_names=shape.names, block_size=len(text) + 1, use_threads=False),
-            parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text),
+            parse_options=pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in text),
             convert_options=conversion,
         )
 
     def _conversion(self) -> pa.csv.ConvertOptions:
-        """Return what pyarrow is to make of the columns."""
         words = pa.dictionary(pa.int32(), pa.string())
         types = {
             name: pa.float64() if kind == NUMBER else words if kind == WORD else pa.string()
@@ -448,24 +389,26 @@ class DelimitedSource(TableSource):
             include_columns=list(types),
             null_values=sorted(self._missing_marks()),
             strings_can_be_null=True,
-            decimal_point=self._number_format.point,
+            decimal_point=self.number_format.point,
         )
 
     def _missing_marks(self) -> set[str]:
         """Return the texts that mark a missing value, also after a blank."""
-        return {blank + mark for mark in self._number_format.missing for blank in ("", " ")}
+        return {blank + mark for mark in self.number_format.missing for blank in ("", " ")}
 
     def _labels(self, column: pa.StringArray) -> tuple[Array, Array | None]:
         """Return labels as the user wrote them, and which rows are kept, None for all of them."""
-        assert self._target is not None
+        assert self.target is not None
         # to fill nothing would load pandas, if it is there
         coded = (column.fill_null(word("")) if column.null_count else column).dictionary_encode()
         words = [word.strip() for word in coded.dictionary.to_pylist()]
         codes = numpy_view(coded.indices)
-        absent = np.isin(codes, [code for code, word in enumerate(words) if word in self._number_format.missing])
+        absent = np.isin(codes, [code for code, word in enumerate(words) if word in self.number_format.missing])
         if absent.any():
             if self.options.missing != "drop":
-                raise CellError(int(np.argmax(absent)), self._all[self._target], "a missing label", ("missing", "drop"))
+                raise CellError(
+                    int(np.argmax(absent)), self.column_names[self.target], "a missing label", ("missing", "drop")
+                )
             codes = codes[~absent]
         present = np.bincount(codes, minlength=len(words)) > 0
         values = np.empty(present.sum(), dtype=object)
@@ -477,7 +420,7 @@ class DelimitedSource(TableSource):
 
     def wrong_kind(self, where: str, column: str, cell: str) -> ReadError:
         """Return the error of a cell that is not of its column's kind."""
-        numeric = {self._all[find(name, self._all)] for name in self.options.numeric}
+        numeric = {self.column_names[find(name, self.column_names)] for name in self.options.numeric}
         if self.options.layout is not None or column in numeric:
             hint = (("categorical", column),) if len(cell) <= 40 and self.options.layout is None else ()
             what = f"{shown(cell)} is not a number" + (" ({0} reads the column as words)" if hint else "")
@@ -488,18 +431,17 @@ class DelimitedSource(TableSource):
         return late
 
     def _locate(self, file: File, shape: Shape, piece: bytes, line: int, error: pa.ArrowInvalid) -> ReadError:
-        """Find the cell that pyarrow could not make sense of."""
         kinds = dict(self._layout.columns)
         numbers = [(j, name) for j, name in enumerate(shape.names) if is_numeric(kinds.get(name, WORD))]
         marks = self._missing_marks()
         try:
-            for where, row in numbered(piece.decode(), line, self._delimiter):
+            for where, row in numbered(piece.decode(), line, self.delimiter):
                 if len(row) != len(shape.names):
                     found = f"the row has {len(row)} cell{'s' * (len(row) != 1)}"
                     what = f"{found}, but the table has {len(shape.names)} columns"
                     return ReadError(f"{file.name}:{where}", what)
                 for j, name in numbers:
-                    if row[j] not in marks and not cells.fits(kinds[name], row[j], self._number_format.point):
+                    if row[j] not in marks and not cells.fits(kinds[name], row[j], self.number_format.point):
                         return self.wrong_kind(f"{file.name}:{where}, column {self.named(name)}", name, row[j])
         except UnicodeDecodeError as bad:
             number = line + piece[: bad.start].count(b"\n")
@@ -509,7 +451,6 @@ class DelimitedSource(TableSource):
 
 
 def _check_quotes(text: bytes, delimiter: int) -> None:
-    """Refuse whole rows that end between quotes."""
     if b'"' in text:
         end = int(last_record(np.frombuffer(text, dtype=np.uint8), delimiter))
         if end < len(text):
@@ -517,7 +458,6 @@ def _check_quotes(text: bytes, delimiter: int) -> None:
 
 
 def _records(text: bytes, delimiter: str) -> list[bytes]:
-    """Return whole rows of text one by one."""
     if b'"' not in text:
         return [line + b"\n" for line in text.split(b"\n") if line not in _EMPTY]
     rows = []

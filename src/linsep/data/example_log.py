@@ -407,6 +407,7 @@ class LogSource(Source):
         super().__init__(files, options)
         with self._opened(files[0]) as connection:
             self._columns = load_columns(connection)
+        self.n_features = self._columns.width
         self.layout = self._columns.layout()
 
     def _opened(self, file: File) -> closing[sqlite3.Connection]:
@@ -419,11 +420,6 @@ class LogSource(Source):
         """Names of the features."""
         return None if self.layout is None else self.layout.names
 
-    @property
-    def n_features(self) -> int:
-        """How many columns there are."""
-        return self._columns.width
-
     def state(self) -> dict[str, Any]:
         """Return what a model keeps to read other data in the same way."""
         return self._columns.reading()
@@ -432,6 +428,7 @@ class LogSource(Source):
         with self._opened(file) as connection:
             first = connection.execute("SELECT min(first) FROM batches").fetchone()[0] or 1
             self._columns = columns = load_columns(connection)
+            self.n_features = columns.width
             self.layout = columns.layout()
             labels, order = object_array(load_classes(connection)), columns.order()
             places = None if order is None else np.argsort(order).astype(np.int32)

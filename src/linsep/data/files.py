@@ -243,12 +243,6 @@ class _Far(_Raw):
         super().close()
 
 
-def _send(system: Any, path: str, data: Any) -> None:
-    """Write a file of a storage."""
-    with system.open_output_stream(path, compression=None) as out:  # by default the name would say how to compress it
-        out.write(data)
-
-
 @contextmanager
 def _uploading(url: str) -> Iterator[IO[bytes]]:
     """Open a temporary file whose bytes take the place of a URL when the block ends well: all of them, or none."""
@@ -261,10 +255,15 @@ def _uploading(url: str) -> Iterator[IO[bytes]]:
         aside = system.type_name not in _OBJECTS
         target = f"{folder}{slash}.{name[:200]}.{secrets.token_hex(6)}.part" if aside else path
         try:
+
+            def send() -> None:  # by default the name would say how to compress it
+                with system.open_output_stream(target, compression=None) as out:
+                    out.write(whole)
+
             with _answers(url):
                 # in a thread, which no signal interrupts: to close a stream early would show what has arrived of it
                 with ThreadPoolExecutor(1) as pool:
-                    pool.submit(_send, system, target, whole).result()
+                    pool.submit(send).result()
                 if aside:
                     system.move(target, path)
         except BaseException:
@@ -303,14 +302,6 @@ def exists(path: Place) -> bool:
         except FileNotFoundError:
             return False
     return True
-
-
-def _is_pattern(path: Place) -> bool:
-    """Return whether a path is a pattern for several files, and not the name of an existing one."""
-    text = os.fspath(path)
-    if is_url(path):
-        return "*" in text.partition("?")[0]  # a question mark begins a query
-    return glob.has_magic(text) and not os.path.exists(text)
 
 
 @contextmanager
@@ -660,11 +651,12 @@ def files(path: Any, *, spool: bool = True) -> list[File]:
     """Return the files that a path, a glob, a stream, or a list of them stands for."""
     found: list[File] = []
     for one in path if isinstance(path, list | tuple) else [path]:
-        if isinstance(one, str | os.PathLike) and _is_pattern(one):
-            pattern = os.fspath(one)
+        pattern = os.fspath(one) if isinstance(one, str | os.PathLike) else ""
+        # in a URL a question mark begins a query; the name of an existing file is no pattern
+        if "*" in pattern.partition("?")[0] if is_url(pattern) else glob.has_magic(pattern) and not os.path.exists(one):
             name = masked(pattern)
             with complaints(name):
-                names = _matching_urls(pattern) if is_url(one) else sorted(glob.glob(pattern, recursive=True))
+                names = _matching_urls(pattern) if is_url(pattern) else sorted(glob.glob(pattern, recursive=True))
             if not names:
                 raise ReadError(name, "no file matches this pattern")
             found += [File(name) for name in names]

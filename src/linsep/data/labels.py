@@ -33,9 +33,10 @@ def class_labels(y: Any) -> Array:
             column = column.ravel()
         if column.ndim != 1:
             raise DataError("", f"y must have one dimension, a label for each row, got shape {column.shape}")
-    if column.dtype.kind == "f":
-        _check_floats(column)
-    elif column.dtype.kind == "O":
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        i = int(np.argmax(~np.isfinite(column)))
+        raise DataError("", f"Input y contains {'NaN' if np.isnan(column[i]) else 'infinity'} at row {i}")
+    if column.dtype.kind == "O":
         _check_objects(column)
     return column
 
@@ -52,13 +53,6 @@ def _check_objects(y: Array) -> None:
     absent = [i for i, label in enumerate(labels) if label is None]
     if absent:
         raise DataError("", f"y has no label at row {absent[0]}: it is None")
-
-
-def _check_floats(y: Array) -> None:
-    """Refuse labels that are not finite."""
-    if not np.isfinite(y).all():
-        i = int(np.argmax(~np.isfinite(y)))
-        raise DataError("", f"Input y contains {'NaN' if np.isnan(y[i]) else 'infinity'} at row {i}")
 
 
 def measured(y: Array) -> str | None:
@@ -149,7 +143,6 @@ def class_codes(y: Array, classes: Array) -> Array:
 
 
 def _named(classes: Array) -> str:
-    """Return the first classes in words."""
     shown = ", ".join(map(repr, classes[:8].tolist()))
     return shown if len(classes) <= 8 else f"{shown} and {len(classes) - 8} more"
 

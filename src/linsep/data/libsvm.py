@@ -124,7 +124,6 @@ def _numbers(text: Array, bounds: Array) -> Floats:
 
 
 def _careful(word: bytes, start: int) -> float:
-    """Return one number through Python's float, or say why it is none."""
     if NUMBER.fullmatch(word):
         value = float(word)
         if np.isfinite(value):
@@ -173,7 +172,6 @@ def _labels(text: Array, numbers: Floats, kinds: Array, starts: Array) -> Array:
 
 
 def _complaint(code: int, text: Array, place: int, n_features: int | None) -> LineError:
-    """Say in words what the walk stumbled over."""
     written = token(text, place)
     word = _shown(written)
     if code == BEYOND and n_features is None:
@@ -200,17 +198,12 @@ class SvmSource(Source):
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
-        self._width = options.n_features or 0  # features seen so far
+        self.n_features = options.n_features or 0  # features seen so far
         self._warned = False  # of query numbers
-
-    @property
-    def n_features(self) -> int:
-        """How many features there are, or have been seen so far."""
-        return self._width
 
     def take_width(self, n_features: int) -> None:
         """Know how many features the parts, which were read elsewhere, have together."""
-        self._width = n_features
+        self.n_features = n_features
 
     def state(self) -> dict[str, Any]:
         """Return what a model keeps to read other data in the same way."""
@@ -234,6 +227,12 @@ class SvmSource(Source):
             max_features=options.max_features,
             empty=Buffers().empty,
         )
+
+        def missing(row: int, *_: Any) -> LineError:  # NaN is how this format writes it
+            return LineError(
+                int(parsed.starts[row]), "nan is a missing value", ("missing", "zero"), ("missing", "drop")
+            )
+
         line = 1
         texts = pieces(file, options.block_bytes, last=True, buffers=cores() + 1)
         for piece, result in side_by_side(texts, work):
@@ -241,7 +240,7 @@ class SvmSource(Source):
                 parsed = result.result()
                 X, y, kept = Piece(parsed.X, parsed.y)
                 if parsed.missing:
-                    X, y, kept = complete_rows(X, y, options.missing, partial(_missing_value, parsed.starts))
+                    X, y, kept = complete_rows(X, y, options.missing, missing)
             except LineError as error:
                 number = line + bytes(piece[: error.offset]).count(b"\n")
                 raise ReadError(f"{file.name}:{number}", str(error), *error.settings) from None
@@ -250,12 +249,7 @@ class SvmSource(Source):
             if parsed.qid and not self._warned:
                 warnings.warn(f"{file.name}: linsep ignores the query numbers (qid)", UserWarning, stacklevel=3)
                 self._warned = True
-            self._width = max(self._width, X.shape[1])
-            X.resize(X.shape[0], self._width)
+            self.n_features = max(self.n_features, X.shape[1])
+            X.resize(X.shape[0], self.n_features)
             X.has_canonical_format = True
             yield Piece(X, y, kept)
-
-
-def _missing_value(starts: Array, row: int, _column: int, _value: float) -> LineError:
-    """Return the error of a value that is NaN, which is how this format writes a missing one."""
-    return LineError(int(starts[row]), "nan is a missing value", ("missing", "zero"), ("missing", "drop"))

@@ -146,7 +146,6 @@ def _some_name_rows(names: Any, columns: list[Any]) -> bool:
 
 
 def _is_number(column: Any) -> bool:
-    """Say whether a column of pandas holds numbers alone."""
     kind = column.dtype
     if isinstance(kind, np.dtype):
         return kind.kind in "biufc" or (kind.kind == "O" and all(isinstance(cell, Number | Decimal) for cell in column))

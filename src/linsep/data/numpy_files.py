@@ -41,24 +41,13 @@ class NpySource(Source):
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         self._width = int(mapped(files[0]).shape[1])
-        _check_width(self._width - options.labels, files[0].name, options)
         try:
             wanted = -1 if options.target is None else options.target
-            self._target = find(wanted, [str(j) for j in range(self._width)]) if options.labels else None
+            self.target = find(wanted, [str(j) for j in range(self._width)]) if options.labels else None
         except ColumnError as error:
             raise ReadError(files[0].name, str(error), *error.settings) from None
-        if options.n_features not in (None, self.n_features):
-            raise ReadError(files[0].name, f"has {self.n_features} features, but {options.n_features} are expected")
-
-    @property
-    def target(self) -> int | None:
-        """The column of the labels."""
-        return self._target
-
-    @property
-    def n_features(self) -> int:
-        """How many features a row has."""
-        return self._width - (self._target is not None)
+        self.n_features = self._width - options.labels
+        self._check_width()
 
     def _read(self, file: File) -> Iterator[Piece]:
         array = mapped(file)
@@ -70,9 +59,9 @@ class NpySource(Source):
         for start in range(first, end, height):
             block = array[start : min(start + height, end)]
             y = None
-            if self._target is not None:
-                y = np.array(block[:, self._target])
-                block = np.delete(block, self._target, axis=1)
+            if self.target is not None:
+                y = np.array(block[:, self.target])
+                block = np.delete(block, self.target, axis=1)
             file.position = min(start + height, len(array)) * self._width * array.itemsize
             if file.position > released + _RELEASE:
                 _release(array)
@@ -143,37 +132,24 @@ def _complete(X: Any, y: Array | None, missing: str, name: str, start: int) -> P
     return complete_rows(X, y, missing, wrong)
 
 
-def _check_width(width: int, name: str, options: Options) -> None:
-    """Refuse rows without columns, and more of them than the user allows."""
-    if width < 1:
-        raise ReadError(name, "the rows have no columns")
-    if options.n_features is None and width > options.max_features:
-        raise ReadError(name, f"{width:,} columns are more than the limit", ("max_features", width))
-
-
 class NpzSource(Source):
     """Rows of an archive, read as a whole: arrays ``X`` and ``y``, or those of ``scipy.sparse.save_npz``, and ``y``."""
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         with _opened(files[0]) as archive:
-            self._width = _check_archive(archive, files[0].name, options.labels)
-        _check_width(self._width, files[0].name, options)
-        if options.n_features not in (None, self._width):
-            raise ReadError(files[0].name, f"has {self._width} features, but {options.n_features} are expected")
-
-    @property
-    def n_features(self) -> int:
-        """How many features a row has."""
-        return self._width
+            self.n_features = _check_archive(archive, files[0].name, options.labels)
+        self._check_width()
 
     def _read(self, file: File) -> Iterator[Piece]:
         with _opened(file) as archive:
-            if _check_archive(archive, file.name, self.options.labels) != self._width:
+            if _check_archive(archive, file.name, self.options.labels) != self.n_features:
                 raise ReadError(file.name, f"has other features than {self.files[0].name}")
             dense = "indptr" not in archive.files
             X: Any = np.ascontiguousarray(archive["X"]) if dense else _sparse_rows(archive, file.name)
-            y = _named(archive["y"]) if self.options.labels else None
+            y = archive["y"] if self.options.labels else None
+        if y is not None and y.dtype.kind in "SU":  # strings of Python, as everywhere
+            y = (np.char.decode(y, "utf-8", "replace") if y.dtype.kind == "S" else y).astype(object)
         n = X.shape[0]
         if y is not None and len(y) != n:
             raise ReadError(file.name, f"has {n} rows, but y has shape {y.shape}")
@@ -257,10 +233,3 @@ def _sparse_rows(archive: Any, name: str) -> Any:
     X = csr_array((data[: ends[-1]], indices[: ends[-1]].astype(kind), ends.astype(kind)), (n, d))
     X.sum_duplicates()
     return X
-
-
-def _named(y: Array) -> Array:
-    """Return labels, those that are strings as Python's."""
-    if y.dtype.kind == "S":
-        y = np.char.decode(y, "utf-8", "replace")
-    return y.astype(object) if y.dtype.kind == "U" else y

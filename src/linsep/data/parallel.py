@@ -197,9 +197,9 @@ def _limit(stack: ExitStack) -> None:
     stack.enter_context(_libraries(_quiet[stack]).limit(limits=1, user_api="blas"))
 
 
-@cache
+@cache  # to look for them takes milliseconds
 def _libraries(_scipy: bool) -> ThreadpoolController:
-    """Return the libraries that are loaded, with or without those of SciPy; to look for them takes milliseconds."""
+    """Return the libraries that are loaded, with or without those of SciPy."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -124,14 +124,12 @@ def weights_from_counts(
 
 
 def _matrix(X: Any) -> Any:
-    """Return rows as an array of numbers or a CSR matrix."""
     from linsep.data.matrices import as_matrix  # slow to load, and a plane alone needs none
 
     return as_matrix(X)
 
 
 def _signs(y: Any, X: Any) -> Array:
-    """Return labels as -1 and +1."""
     from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes
 
     labels = class_labels(y)
@@ -252,20 +250,13 @@ def teacher(
 
 
 def _flipped(y: Array, flip: float, rng: np.random.Generator) -> Array:
-    """Flip a share of the labels."""
     turned = rng.permutation(len(y))[: round(flip * len(y))]
     y[turned] = -y[turned]
     return y
 
 
 def lessons(
-    n: int,
-    d: int,
-    *,
-    offset: bool | float = False,
-    random_state: int = 0,
-    block: int = 1 << 20,
-    **others: Any,
+    n: int, d: int, *, offset: bool | float = False, random_state: int = 0, block: int = 1 << 20, **others: Any
 ) -> Iterator[tuple[Floats, Array, Plane]]:
     """Yield what ``teacher`` draws, some rows at a time, so that there may be more of them than memory holds.
 

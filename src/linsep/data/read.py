@@ -6,52 +6,24 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from linsep.data.cache import check_cache
 from linsep.data.files import File, files
 from linsep.data.matrices import is_frame, is_records, native
-from linsep.data.options import MISSING, REMEMBERED, Options
+from linsep.data.options import FORMATS, LOG, MISSING, REMEMBERED, Options
 from linsep.data.schema import Layout
 from linsep.data.sniffing import is_encoding, is_json_lines, refuse_other_formats
 from linsep.data.source import Source
 from linsep.errors import ParameterError, ReadError
 
-
-class Format(NamedTuple):
-    """Where files of a format are read, and by what they are known."""
-
-    module: str  # loaded when the first file of its kind comes
-    source: str
-    endings: tuple[str, ...] = ()
-    magic: tuple[bytes, ...] = ()
-    is_table: bool = False  # whether its columns have names and kinds
-
-
-_FORMATS = {
-    "csv": Format("delimited", "DelimitedSource", ("csv", "tsv", "tab"), is_table=True),
-    "libsvm": Format("libsvm", "SvmSource", ("svm", "libsvm", "svmlight")),
-    "parquet": Format("columnar", "TypedSource", ("parquet", "pq"), (b"PAR1",), is_table=True),
-    "arrow": Format(
-        "columnar",
-        "TypedSource",
-        ("arrow", "feather", "ipc", "arrows"),
-        (b"ARROW1", b"\xff\xff\xff\xff"),
-        is_table=True,
-    ),
-    "jsonl": Format("json_lines", "JsonSource", ("jsonl", "ndjson"), is_table=True),
-    "npy": Format("numpy_files", "NpySource", ("npy",), (b"\x93NUMPY",)),
-    "npz": Format("numpy_files", "NpzSource", ("npz",), (b"PK\x03\x04",)),
-    "log": Format("example_log", "LogSource"),
-}
-LOG = "log.db"  # in the folder of a served learner
 _PAIR = re.compile(rb"\d+:[^,;|]+")
 
 
 def read(
     path: Any,
     *,
-    format: Literal["csv", "jsonl", "libsvm", "parquet", "arrow", "npy", "npz", "log"] | None = None,  # noqa: A002
+    format: str | None = None,  # noqa: A002
     target: str | int | None = None,
     positive: Any = None,
     delimiter: str | None = None,
@@ -176,28 +148,24 @@ def read(
         path, format = os.path.join(path, LOG), "log"  # noqa: A001
     path = native(path)
     if is_frame(path) or is_records(path):
-        found, form = [_held(path)], "arrow"
+        from linsep.data.columnar import HeldTable, arrow_table  # which load pyarrow
+
+        found: list[File] = [HeldTable(arrow_table(path), read=True)]
+        form = "arrow"
     else:
         found = files(path, spool=spool)
         form = _format(found[0]) if format is None else str(format)
-    if form not in _FORMATS:
-        raise ParameterError("format", form, f"one of {', '.join(map(repr, _FORMATS))}")
+    if form not in FORMATS:
+        raise ParameterError("format", form, f"one of {', '.join(map(repr, FORMATS))}")
     for name in ("text", "categorical", "numeric", "ignore"):
         asked[name] = (asked[name],) if isinstance(asked[name], str | int) else tuple(asked[name])
     options = Options(form, **asked | {"gaps": tuple(gaps)})
-    if missing == "indicator" and not _FORMATS[form].is_table:
+    if missing == "indicator" and not FORMATS[form].is_table:
         what = f"missing values of {form} files have no column of their own: use {{0}} or {{1}}"
         raise ReadError(found[0].name, what, ("missing", "zero"), ("missing", "drop"))
-    module = import_module(f"linsep.data.{_FORMATS[form].module}")
-    source: Source = getattr(module, _FORMATS[form].source)(found, options)
+    module = import_module(f"linsep.data.{FORMATS[form].module}")
+    source: Source = getattr(module, FORMATS[form].source)(found, options)
     return source
-
-
-def _held(X: Any) -> File:
-    """Return a frame, or records, as an input."""
-    from linsep.data.columnar import HeldTable, arrow_table  # which load pyarrow
-
-    return HeldTable(arrow_table(X), read=True)
 
 
 def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, Any]:
@@ -219,7 +187,6 @@ def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, 
 
 
 def _check(asked: Mapping[str, Any]) -> None:
-    """Refuse options that no file can be read with."""
     how = ("error", "zero", "drop", "indicator", "skip")  # the last one is of `options_like`
     bits, comment, skip = asked["hash_bits"], asked["comment"], asked["skip_rows"]
     is_sign = comment is None or (len(comment) == 1 and comment not in '"\r\n' and comment.isascii())
@@ -241,14 +208,14 @@ def _format(file: File) -> str:
     """Return the format of a file by what its name ends in, or else by what it looks like."""
     name = os.path.basename(file.name).lower().removesuffix(".gz").removesuffix(".zst")
     ending = name.rpartition(".")[2] if "." in name else ""
-    for name, form in _FORMATS.items():
+    for name, form in FORMATS.items():
         if file.path is not None and ending in form.endings:
             return name
     head = file.head(1 << 16)
     if is_json_lines(head):
         return "jsonl"
     refuse_other_formats(file.name, head)
-    for name, form in _FORMATS.items():
+    for name, form in FORMATS.items():
         if form.magic and head.startswith(form.magic):
             return name
     lines = [line.partition(b"#")[0].split() for line in head.splitlines()]

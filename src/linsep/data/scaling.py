@@ -223,7 +223,6 @@ def _widened(values: Floats, width: int, fill: float = 0.0) -> Floats:
 
 
 def _usable(size: float) -> float:
-    """Refuse to scale by what is not finite."""
     if math.isfinite(size):
         return size
     raise DataError("", "the values are too large to scale")
@@ -280,7 +279,6 @@ def _center(data, indices, indptr, shift, scale, centered, new_data, new_indices
 
 @compiled
 def _add(data, indices, indptr, total, counts):
-    """Add up each feature, and count its values."""
     if len(indptr) == 0:
         for i in range(data.shape[0]):
             for j in range(data.shape[1]):

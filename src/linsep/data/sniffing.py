@@ -13,9 +13,9 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
-from linsep.data.cells import NumberFormat, decimal_sign, fits
+from linsep.data.cells import NumberFormat, decimal_sign, is_number
 from linsep.data.files import File
-from linsep.data.schema import NUMBER, listed
+from linsep.data.schema import listed
 from linsep.errors import ParameterError, ReadError
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -161,7 +161,6 @@ def numbered_lines(text: bytes, line: int) -> list[int]:
 
 
 def _is_json(line: bytes) -> bool:
-    """Say whether a line is an object or a list of JSON."""
     try:
         return isinstance(json.loads(line), dict | list)
     except (ValueError, RecursionError):
@@ -252,7 +251,7 @@ def _decimal_commas(lines: list[str], delimiter: str) -> bool:
     if len({len(cells) for cells in rows}) != 1 or len(rows[0]) < 2:
         return False
     with_comma = [cell for cells in rows[1:] or rows for cell in cells if "," in cell]
-    return bool(with_comma) and all(fits(NUMBER, cell, ",") for cell in with_comma)
+    return bool(with_comma) and all(is_number(cell, ",") for cell in with_comma)
 
 
 def is_header(rows: Sequence[Line], missing: Sequence[str], point: str) -> bool:
@@ -261,12 +260,12 @@ def is_header(rows: Sequence[Line], missing: Sequence[str], point: str) -> bool:
     It does if none of its cells is a number, and either they all differ or some column has numbers below.
     """
     first, rest = rows[0].cells, [row.cells for row in rows[1:]]
-    if any(fits(NUMBER, cell, point) for cell in first):
+    if any(is_number(cell, point) for cell in first):
         return False
     if len(set(first)) == len(first):
         return True
     return any(
-        all(fits(NUMBER, cells[j], point) or cells[j] in missing for cells in rest if j < len(cells)) and bool(rest)
+        all(is_number(cells[j], point) or cells[j] in missing for cells in rest if j < len(cells)) and bool(rest)
         for j in range(len(first))
     )
 
@@ -278,7 +277,7 @@ def counts_columns(rows: list[Line], missing: Sequence[str], point: str) -> bool
     its values, as labels do, and the number above is none of them.
     """
     first, rest = [cell.strip() for cell in rows[0].cells], [row.cells for row in rows[1:]]
-    numbers = [cell for cell in first if fits(NUMBER, cell, point)]
+    numbers = [cell for cell in first if is_number(cell, point)]
     if not numbers or numbers != [str(j) for j in range(len(numbers))] or len(set(first)) < len(first) or not rest:
         return False
     below = columns_of(rows[1:], range(len(first)), missing)

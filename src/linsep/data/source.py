@@ -124,6 +124,8 @@ class Source(ABC):
     _store: RowStore | None = None  # while rows are cached
     long_numbers = False  # whether some number of a text may have had more characters than SHORT
     layout: Layout | None = None
+    target: int | None = None  # the place of the label among the columns
+    n_features: int  # or how many have been seen so far
     dropped = Dropped()
 
     def __init__(self, files: list[File], options: Options) -> None:
@@ -161,9 +163,31 @@ class Source(ABC):
     def __iter__(self) -> Iterator[Block]:
         return self.blocks()
 
+    def _check_width(self) -> None:
+        """Refuse another number of features than the user wants, none, and more than the user allows."""
+        name, wanted, width = self.files[0].name, self.options.n_features, self.n_features
+        if wanted is not None and wanted != width:
+            raise ReadError(name, f"has {width} features, but {wanted} are expected")
+        if width < 1 and self.layout is None:
+            raise ReadError(name, "the rows have no columns")
+        if wanted is None and width > self.options.max_features:
+            raise self._too_wide()
+
+    def _too_wide(self) -> ReadError:
+        what = f"{self.n_features:,} columns are more than the limit"
+        return ReadError(self.files[0].name, what, ("max_features", self.n_features))
+
     def blocks(self, most: int | None = None) -> Generator[Block]:
-        """Return what an iteration yields; while rows are cached, ``most`` rows at a time."""
-        return self._blocks() if self._store is None else self._cached_blocks(self._store, most)
+        """Yield what an iteration does; while rows are cached, ``most`` rows at a time."""
+        store = self._store
+        if store is None:
+            yield from self._blocks()
+            return
+        if most is None:
+            most = max(1, self.options.block_bytes // max(1, store.bytes // max(1, store.rows)))
+        for block in itertools.starmap(Block, store.blocks(most)):
+            self._done = store.read * (block.first_row + block.X.shape[0]) // store.rows
+            yield block
 
     def first_block(self) -> Block:
         """Return the first of these blocks; a text has decided by then what its columns are."""
@@ -235,16 +259,7 @@ class Source(ABC):
         store.read = self.position
         return store
 
-    def _cached_blocks(self, store: RowStore, most: int | None) -> Generator[Block]:
-        """Yield the rows that are cached."""
-        if most is None:
-            most = max(1, self.options.block_bytes // max(1, store.bytes // max(1, store.rows)))
-        for block in itertools.starmap(Block, store.blocks(most)):
-            self._done = store.read * (block.first_row + block.X.shape[0]) // store.rows
-            yield block
-
     def _blocks(self) -> Generator[Block]:
-        """Yield the blocks of all files."""
         first_row = 0
         parts: list[Dropped] = []
         labels: set[Any] = set()
@@ -323,14 +338,14 @@ class Source(ABC):
                     break
         return [places[row] for row in rows]
 
+    def place(self, row: int) -> str:
+        """Return where a row of the source is, as messages name it."""
+        places = self.locate([row])
+        return f"{self.files[0].name}: row {row}" if places is None else f"{places[0].file}:{places[0].line}"
+
     def row_lines(self, file: File) -> Iterator[list[int]] | None:  # noqa: ARG002
         """Return the lines in which rows begin, a piece of the file at a time; None where there are no lines."""
         return None
-
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """How many features there are, or have been seen so far."""
 
     @property
     def n_numbers(self) -> int:

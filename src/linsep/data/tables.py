@@ -118,7 +118,6 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Piec
 
 
 def _empty_words(table: Any, layout: Layout) -> dict[str, Array]:
-    """Return which cells are empty in columns of words, by column."""
     found = {}
     for name, kind in layout.columns:
         if not is_numeric(kind):
@@ -199,7 +198,10 @@ def _number_column(column: pa.Array, name: str, kind: str, point: str, absent: d
     if is_string(column.type):
         values = cells.values(column, f"{DATE}:iso" if kind == DATE else kind, point)
         if values is None:
-            raise _odd_cell(column, name, kind, point)
+            there = [(row, cell) for row, cell in enumerate(column.to_pylist()) if cell is not None]
+            odd = ((row, cell) for row, cell in there if not cells.fits(kind, cell, point))
+            row, cell = next(odd, there[0])  # of dates with and without zones each may fit
+            raise WrongKindError(row, name, cell)
         return values
     if pa.types.is_temporal(column.type):
         column = cells.days(column)
@@ -209,14 +211,6 @@ def _number_column(column: pa.Array, name: str, kind: str, point: str, absent: d
         absent[name] = numpy_view(column.is_null())
         column = column.fill_null(zero(column.type))
     return numpy_view(column)
-
-
-def _odd_cell(column: pa.Array, name: str, kind: str, point: str) -> WrongKindError:
-    """Find the cell that is not of its column's kind."""
-    for row, cell in enumerate(column.to_pylist()):
-        if cell is not None and not cells.fits(kind, cell, point):
-            return WrongKindError(row, name, cell)
-    return WrongKindError(0, name, str(column[0]))
 
 
 def _finite(X: Array, names: list[str], absent: dict[str, Array]) -> Array:
@@ -251,7 +245,6 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _whole(column: Any) -> pa.Array:
-    """Return a column in one piece."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
@@ -322,11 +315,11 @@ class TableSource(Source):
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
-        self._header = True  # whether the columns have names
-        self._all: list[str] = []  # names, or numbers, of all columns
+        self.has_header = True  # whether the columns have names
+        self.column_names: list[str] = []  # names, or numbers, of all columns
         self._layout = Layout(())
         self._categories = Categories(0)
-        self._number_format = cells.NumberFormat(options.decimal, options.thousands, options.dates, options.gaps)
+        self.number_format = cells.NumberFormat(options.decimal, options.thousands, options.dates, options.gaps)
         self._usages: dict[str, tuple[int, str, str]] = {}  # of columns that are left out
         self._missing: Counter[str] = Counter()  # of the present iteration
         self._ranges: tuple[Floats, Floats] | None = None  # of the numbers, while a description is made
@@ -343,21 +336,10 @@ class TableSource(Source):
         if fixed or not (self._layout.words or self.options.missing == "indicator"):
             self._check_width()
 
-    def _check_width(self) -> None:
-        """Refuse another number of features than the user wants."""
-        wanted = self.options.n_features
-        if wanted is not None and wanted != self.n_features:
-            raise ReadError(self.files[0].name, f"has {self.n_features} features, but {wanted} are expected")
-
-    @property
-    def column_names(self) -> list[str]:
-        """The names of all columns of the table, or their numbers."""
-        return self._all
-
-    @property
-    def number_format(self) -> cells.NumberFormat:
-        """How numbers and missing values are written."""
-        return self._number_format
+    def _too_wide(self) -> ReadError:
+        what = f"more than {self.options.max_features:,} features, one for each word "
+        what += "({0} hashes words; {1} raises the limit)"
+        return ReadError(self.files[0].name, what, ("hash_bits", 18), ("max_features", 2 * self.n_features))
 
     @property
     def layout(self) -> Layout:  # type: ignore[override]
@@ -373,7 +355,7 @@ class TableSource(Source):
         return layout.names if layout.named or layout.categories else None
 
     @property
-    def n_features(self) -> int:
+    def n_features(self) -> int:  # type: ignore[override]
         """How many features there are, or have been seen so far."""
         return self._categories.first + len(self._categories)
 
@@ -409,7 +391,6 @@ class TableSource(Source):
         return tuple((name, count) for name, count in self._missing.most_common() if count and name not in words)
 
     def _hash(self, kind: str) -> str:
-        """Return the kind of a column with words as the user wants them."""
         hashed = {WORD: HASHED_WORD, TEXT: HASHED_TEXT}
         return kind if self.options.hash_bits is None else hashed.get(kind, kind)
 
@@ -432,7 +413,7 @@ class TableSource(Source):
             unit, _, sign = form.partition(":")
             thousands = f", with {sign!r} as thousands separator" if sign else ""
             return f"numbers with the unit {unit}{thousands} ({{0}} reads them as words)", (("categorical", column),)
-        if name in (TEXT, HASHED_TEXT) and self._asked().get(self._all.index(column)) != TEXT:
+        if name in (TEXT, HASHED_TEXT) and self._asked().get(self.column_names.index(column)) != TEXT:
             how = "hashed" if name == HASHED_TEXT else "a feature for each word, how often it occurs"
             message = f"texts: {how} ({{0}} reads each text as one word, {{1}} leaves it out)"
             return message, (("categorical", column), ("ignore", column))
@@ -445,13 +426,13 @@ class TableSource(Source):
     def _asked(self) -> dict[int, str]:
         """Return the columns for which the user has said what they hold: texts, words or numbers, by their places."""
         groups = ((NUMBER, self.options.numeric), (WORD, self.options.categorical), (TEXT, self.options.text))
-        return {find(name, self._all): kind for kind, group in groups for name in group}
+        return {find(name, self.column_names): kind for kind, group in groups for name in group}
 
     def _written_kind(self, j: int, written: list[str], asked: Mapping[int, str]) -> str:
         """Decide what a column of text holds by its first cells, missing ones left out."""
         if asked.get(j) in (TEXT, WORD):
             return asked[j]
-        kind = cells.kind_of(written, self._number_format)
+        kind = cells.kind_of(written, self.number_format)
         if kind != WORD:
             return kind
         if j in asked:
@@ -462,24 +443,23 @@ class TableSource(Source):
             what = f"{shown(cell)} looks like a number in a notation that linsep does not read: write it as in -12.5"
         else:
             return TEXT if is_text(written) else WORD
-        column = self._all[j]
+        column = self.column_names[j]
         what += " ({0} reads the column as words, {1} leaves it out)"
         where = f"{self.files[0].name}, column {self.named(column)}"
         raise ReadError(where, what, ("categorical", column), ("ignore", column))
 
     def _first_odd(self, written: Sequence[str]) -> int | None:
         """Return which of the first cells of a column is the first word among many more numbers, if that is so."""
-        odd = [k for k, cell in enumerate(written) if not cells.fits(NUMBER, cell, self._number_format.point)]
+        odd = [k for k, cell in enumerate(written) if not cells.is_number(cell, self.number_format.point)]
         return odd[0] if 0 < 2 * len(odd) < len(written) else None
 
     def _tell_of_word(self, where: str, column: str, cell: str) -> None:
-        """Tell of a word that makes a column of numbers one of words."""
         why = f"because {shown(cell)} is not a number ({{0}} makes this an error)"
         self.note(where, f"linsep reads column {self.named(column)} as words, {why}", ("numeric", column))
 
     def named(self, column: str) -> str:
         """Return a column as messages name it: its name, or its number from 0, as options take it."""
-        return repr(column) if self._header else column
+        return repr(column) if self.has_header else column
 
     def _leave_out(
         self, columns: list[tuple[int, str, str, list[Any]]], asked: Collection[int], index: Collection[str] = ()
@@ -513,7 +493,12 @@ class TableSource(Source):
         why, many = measurement(values) if measurable else None, too_many_classes(values)
         if why is None and many is None:
             return
-        fit = [(n, cells) for _, n, kind, cells in columns if kind in (WORD, HASHED_WORD) or not _broken(kind, cells)]
+        fit = [
+            (n, cells)
+            for _, n, kind, cells in columns
+            if kind in (WORD, HASHED_WORD)
+            or not (kind.startswith(DATE) or any("." in str(cell) or "," in str(cell) for cell in cells))
+        ]
         candidates = could_be_labels([n for n, _ in fit], [cells for _, cells in fit])
         if why is not None:
             what, setting = refusal(name, why, candidates)
@@ -542,11 +527,6 @@ class TableSource(Source):
 
     def _piece(self, found: PieceParts, y: Array | None, labeled: Array | None) -> Piece:
         """Return rows, whose words get features, and the labels that some have; pieces must come in their order."""
-        X = self._finish(found)
-        return Piece(X, y if y is None or found.kept is None else y[found.kept], both(labeled, found.kept))
-
-    def _finish(self, found: PieceParts) -> Any:
-        """Return the rows of a piece, whose words get features."""
         self._missing.update(found.missing)
         if self._ranges is not None and len(found.numbers):
             low, high = self._ranges
@@ -554,10 +534,8 @@ class TableSource(Source):
             np.maximum(high, found.numbers.max(axis=0), out=high)
         X = finished(found, self._layout, self._categories, self.options.missing)
         if self.n_features > self.options.max_features and self.options.n_features is None:
-            what = f"more than {self.options.max_features:,} features, one for each word "
-            what += "({0} hashes words; {1} raises the limit)"
-            raise ReadError(self.files[0].name, what, ("hash_bits", 18), ("max_features", 2 * self.n_features))
-        return X
+            raise self._too_wide()
+        return Piece(X, y if y is None or found.kept is None else y[found.kept], both(labeled, found.kept))
 
     is_deciding = False  # whether what has been read so far may still change what a column is taken for
 
@@ -581,7 +559,7 @@ class TableSource(Source):
     def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
         """Return the cells of some columns, row by row."""
         try:
-            names = [self._all[find(column, self._all)] for column in columns]
+            names = [self.column_names[find(column, self.column_names)] for column in columns]
         except ColumnError as error:
             raise ReadError(self.files[0].name, str(error)) from None
         return (
@@ -592,7 +570,7 @@ class TableSource(Source):
 
     def state(self) -> dict[str, Any]:
         """Return what a model keeps to read other data in the same way: besides, the sign before fractions."""
-        return super().state() | {"point": self._number_format.point}
+        return super().state() | {"point": self.number_format.point}
 
     def describe(self) -> list[Column]:
         r"""Read all rows, and return what there is to say of every column.
@@ -642,13 +620,7 @@ class TableSource(Source):
         return found
 
 
-def _broken(kind: str, cells: list[Any]) -> bool:
-    """Say whether a column holds numbers with fractions, or dates."""
-    return kind.startswith("date") or any("." in str(cell) or "," in str(cell) for cell in cells)
-
-
 def _usage(layout: Layout, place: int) -> str:
-    """Say what became of a column."""
     kind = layout.columns[place][1]
     own = sum(column == place for column, _ in layout.categories)
     if kind == WORD:

@@ -19,6 +19,7 @@ import numpy as np
 
 from linsep.compiling import compiled as _compiled
 from linsep.data.arrays import csr_array
+from linsep.data.arrow_arrays import numpy_view
 from linsep.data.schema import HASHED_TEXT, HASHED_WORD, Layout
 from linsep.problem import Array, Floats
 
@@ -76,7 +77,10 @@ class Categories:
     def numbered(self, coded: Sequence[Coded], bags: Sequence[Bag]) -> tuple[Array, list[Array]]:
         """Return the feature of every cell, and of every word of the texts, -1 where there is none."""
         parts: list[Coded | Bag] = [*coded, *bags]
-        tables = [self._table(part.column, part.words) for part in parts]
+        tables = []  # the feature of each word, -2 for those that have none; the last one, -1, is that of no word
+        for part in parts:
+            known = self._numbers[part.column]
+            tables.append(np.array([*(known.get(word, -2) for word in part.words), -1], dtype=np.int64))
         new: list[Array] = []  # first row, column, place in the row, which of the parts, place of the word
         for k, (part, table) in enumerate(zip(parts, tables, strict=True)):
             unknown = np.flatnonzero(table == -2)
@@ -102,11 +106,6 @@ class Categories:
                 self.unseen += int(np.count_nonzero(found == -2))
                 found[found == -2] = -1
         return features, texts
-
-    def _table(self, column: int, words: Sequence[str | None]) -> Array:
-        """Return the feature of each word, -2 for those that have none; the last one, -1, is that of no word."""
-        known = self._numbers[column]
-        return np.array([*(known.get(word, -2) for word in words), -1], dtype=np.int64)
 
 
 def assemble(numbers: Array, features: Array) -> tuple[Floats, Array, Array]:
@@ -152,6 +151,7 @@ def hash_name(name: str) -> int:
     return int(_hash(np.frombuffer(name.encode(), dtype=np.uint8)))
 
 
+_BETWEEN = r"[^\pL\pM\pN_']+"  # what lies between the words of a text
 _START = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
 
@@ -174,7 +174,6 @@ def _finish(state):
 
 @compiled
 def _hash(data):
-    """Hash some bytes."""
     return _finish(_absorb(_START, data, 0, len(data)))
 
 
@@ -186,43 +185,6 @@ def hash_values(prefix, data, offsets, mask):
     for i in range(len(found)):
         found[i] = _finish(_absorb(start, data, offsets[i], offsets[i + 1])) & mask
     return found
-
-
-@compiled
-def _blank(data, p, stop):
-    """Return how many bytes at ``p`` lie between words: 0 inside a word."""
-    c = data[p]
-    if c < 128:
-        return 0 if 48 <= c <= 57 or 97 <= c <= 122 or 65 <= c <= 90 or c == 95 or c == 39 else 1
-    if c == 0xC2 and p + 1 < stop and data[p + 1] not in (0xAA, 0xB5, 0xBA):
-        return 2  # signs of Latin-1, but for its three odd letters
-    if p + 2 < stop and ((c == 0xE2 and data[p + 1] <= 0x81) or (c == 0xE3 and data[p + 1] == 0x80)):
-        return 3  # dashes, quotes, ideographic punctuation
-    return 0
-
-
-@compiled
-def hash_words(prefix, data, offsets, mask):
-    """Hash ``column=word`` for every word of every text; return where each text's words begin, and the features."""
-    start = _absorb(_START, prefix, 0, len(prefix))
-    indptr = np.zeros(len(offsets), dtype=np.int32)
-    found = np.empty((offsets[-1] - offsets[0]) // 2 + len(offsets), dtype=np.int32)  # a word and a blank: two bytes
-    count = 0
-    for i in range(len(offsets) - 1):
-        p, stop = offsets[i], offsets[i + 1]
-        while p < stop:
-            blank = _blank(data, p, stop)
-            if blank:
-                p += blank
-                continue
-            state = start
-            while p < stop and _blank(data, p, stop) == 0:
-                state = (state ^ np.uint64(data[p])) * _PRIME
-                p += 1
-            found[count] = _finish(state) & mask
-            count += 1
-        indptr[i + 1] = count
-    return indptr, found[:count]
 
 
 def hashed_rows(table: Any, layout: Layout) -> Any:
@@ -239,15 +201,15 @@ def hashed_rows(table: Any, layout: Layout) -> Any:
             continue
         column = table.column(name)
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        column = column.cast(pa.large_string())
-        letters, bounds = _letters(pc.utf8_lower(column) if kind == HASHED_TEXT else column)
-        prefix = np.frombuffer(f"{name}=".encode(), dtype=np.uint8)
+        column, rows = column.cast(pa.large_string()).fill_null(""), np.arange(n)
         if kind == HASHED_TEXT:
-            indptr, features = hash_words(prefix, letters, bounds, np.uint64(mask))
-        else:
-            present = bounds[1:] != bounds[:-1]
-            indptr = np.concatenate(([0], np.cumsum(present))).astype(np.int32)
-            features = hash_values(prefix, letters, bounds, np.uint64(mask))[present]
+            texts = pc.split_pattern_regex(pc.utf8_lower(column), pattern=_BETWEEN)
+            column, rows = texts.flatten(), numpy_view(pc.list_parent_indices(texts))
+        letters, bounds = _letters(column)
+        present = bounds[1:] != bounds[:-1]
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(rows[present], minlength=n)))).astype(np.int32)
+        prefix = np.frombuffer(f"{name}=".encode(), dtype=np.uint8)
+        features = hash_values(prefix, letters, bounds, np.uint64(mask))[present]
         words = csr_array((np.ones(len(features)), features + np.int32(first), indptr), shape)
         words.sum_duplicates()
         X = X + words
@@ -255,8 +217,7 @@ def hashed_rows(table: Any, layout: Layout) -> Any:
 
 
 def _letters(column: pa.Array) -> tuple[Array, Array]:
-    """Return the bytes of a column of long strings and where each begins and ends; a missing one is empty."""
-    column = column.fill_null("")
+    """Return the bytes of a column of long strings and where each begins and ends."""
     _, offsets, data = column.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int64, count=len(column) + 1, offset=8 * column.offset)
     return np.empty(0, np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8), bounds

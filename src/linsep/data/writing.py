@@ -9,7 +9,7 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from linsep.data.arrow_arrays import numbers, word, words
-from linsep.data.cells import number_pattern
+from linsep.data.cells import plain_numbers, without_missing
 from linsep.data.files import masked, pieces, replacing
+from linsep.data.schema import NUMBER
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
 
@@ -127,7 +128,6 @@ def _column(array: Array) -> pa.Array:
 
 
 def _table(file: Any, form: str, schema: pa.Schema) -> Any:
-    """Return a writer of record batches, a context manager."""
     if form == "parquet":
         import pyarrow.parquet as pq  # slow to import
 
@@ -140,15 +140,13 @@ def _table(file: Any, form: str, schema: pa.Schema) -> Any:
 def write_table(file: Any, form: str, table: pa.Table) -> None:
     """Write a whole table to an open file; CSV has words for whatever is not a number, a date or a truth value."""
     if form in ("csv", "tsv"):
-        table = table.cast(pa.schema([_as_text(field) for field in table.schema]))
+        texts = [field for field in table.schema if pa.types.is_dictionary(field.type)]
+        for field in texts:  # CSV has their words
+            place = table.schema.get_field_index(field.name)
+            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
     with _table(file, form, table.schema) as writer:
         for batch in table.to_batches():
             writer.write_batch(batch)
-
-
-def _as_text(field: pa.Field) -> pa.Field:
-    """Return a field as CSV can hold it: dictionaries as their values."""
-    return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
 
 
 class _Delimited:
@@ -167,7 +165,6 @@ class _Delimited:
         pass
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Write some rows."""
         texts = [column for column in batch.columns if pa.types.is_string(column.type)]
         special = f'[{self._delimiter}"\\r\\n]'
         quoted = any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
@@ -215,7 +212,6 @@ def rows(
 
 
 def _write_header(file: Any, shape: tuple[int, int]) -> None:
-    """Write the beginning of an NPY file of float64."""
     np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
 
 
@@ -237,7 +233,6 @@ def _write_libsvm(file: Any, X: Floats, y: Array) -> None:
 
 
 def _words(values: Array) -> pa.Array:
-    """Return numbers as words that read as the same numbers."""
     return pc.cast(numbers(values), pa.large_string())
 
 
@@ -277,7 +272,6 @@ def rewrite(path: str, source: Source, changes: Changes, X: Any, y: Array) -> No
 
 
 def _labels(changes: Changes) -> set[int]:
-    """Return the rows whose labels are given to others."""
     return {row for row in changes.values() if row is not None}
 
 
@@ -314,7 +308,6 @@ def _records(source: Any) -> Iterator[list[str]]:
 
 
 def _copy_lines(path: str, source: Source, changes: Changes) -> None:
-    """Copy the lines of LIBSVM text, with their comments."""
     wanted = _labels(changes)
     labels = {i: line.split(None, 1)[0] for i, line in _svm_lines(source) if i in wanted} if wanted else {}
     with sink(path) as file:
@@ -344,39 +337,27 @@ def _svm_lines(source: Source) -> Iterator[tuple[int | None, bytes]]:
 
 
 def _copy_table(path: str, form: str, source: Any, changes: Changes) -> None:
-    """Copy a table with all its columns, each of its own type."""
     blocks = [block if isinstance(block, pa.Table) else pa.table(block) for block in source.cells(source.column_names)]
     table, target = pa.concat_tables(blocks, promote_options="permissive"), source.target
     if source.options.format == "csv":
-        table = _typed_text(table, source)
+        names = source.column_names if source.has_header else [f"x{j + 1}" for j in range(table.num_columns)]
+        table = pa.table([_typed_column(column, source) for column in table.columns], names=names)
     kept, labels = map(numbers, _chosen(table.num_rows, changes))
     table = table.take(kept).set_column(target, table.schema.field(target), table.column(target).take(labels))
     with sink(path) as file:
         write_table(file, form, table)
 
 
-def _typed_text(table: pa.Table, source: Any) -> pa.Table:
-    """Return all columns of a text: whole numbers, numbers or words, null where the text marks them as missing."""
-    names = source.column_names if source.has_header else [f"x{j + 1}" for j in range(table.num_columns)]
-    columns = [_typed_column([cell.strip() for cell in column.to_pylist()], source) for column in table.columns]
-    return pa.table(columns, names=names)
-
-
-def _typed_column(cells: Sequence[str], source: Any) -> pa.Array:
-    """Return cells of text as integers if all are, else as doubles if all are numbers, else as words."""
-    point, marks = source.number_format.point, set(source.number_format.missing)
-    there = [None if cell in marks else cell for cell in cells]
-    pattern = number_pattern(point)
-    if all(cell is None or pattern.fullmatch(cell) for cell in there):
-        plain = pa.array(
-            [None if cell is None else cell.replace(point, ".").lstrip("+") for cell in there], pa.string()
-        )
-        for kind in (pa.int64(), pa.float64()):
-            try:
-                return plain.cast(kind)
-            except pa.ArrowInvalid:
-                continue
-    return pa.array(there, pa.string())
+def _typed_column(column: Any, source: Any) -> pa.Array:
+    """Return cells of text as integers if all are, else as doubles if all are numbers, else as words, or null."""
+    there = without_missing(pc.utf8_trim_whitespace(column.combine_chunks()), source.number_format.missing)
+    plain = plain_numbers(there, NUMBER, source.number_format.point)
+    for kind in () if plain is None else (pa.int64(), pa.float64()):
+        with suppress(pa.ArrowInvalid):
+            found = pc.utf8_ltrim(plain, "+").cast(kind)
+            if not (kind == pa.float64() and pc.any(pc.is_nan(found)).as_py()):
+                return found
+    return there
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -384,7 +365,6 @@ def _typed_column(cells: Sequence[str], source: Any) -> pa.Array:
 
 
 def _copy_array(path: str, source: Any, changes: Changes) -> None:
-    """Copy the rows of NPY files, the label in its own column."""
     from linsep.data.numpy_files import mapped
 
     arrays = [np.asarray(mapped(file)[:]) for file in source.files]
@@ -425,7 +405,6 @@ def _chosen(n: int, changes: Changes) -> tuple[Array, Array]:
 
 
 def _write_features(path: str, form: str, source: Source, changes: Changes, X: Any, y: Array) -> None:
-    """Write the features and the label of the rows that are not dropped."""
     if form not in TABLES and not all(isinstance(label, int | float) for label in set(y.tolist())):
         what = f"a {form} file holds numbers, but the labels are words: write CSV, TSV, Parquet or Arrow"
         raise DataError(path, what)

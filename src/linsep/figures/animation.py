@@ -23,16 +23,9 @@ from linsep.prove.bounds.audits import Trail, own_trail
 
 _ROWS = 3000  # rows drawn at most
 _SIGNS = {  # on the buttons of a page, by the name of the icon that Matplotlib would load from the network
-    "fa-minus": "−",
-    "fa-fast-backward": "⏮",
-    "fa-step-backward": "‹",
-    "fa-play fa-flip-horizontal": "◀",
-    "fa-pause": "⏸",
-    "fa-play": "▶",
-    "fa-step-forward": "›",
-    "fa-fast-forward": "⏭",
-    "fa-plus": "+",
-}
+    "fa-minus": "−", "fa-fast-backward": "⏮", "fa-step-backward": "‹", "fa-play fa-flip-horizontal": "◀",
+    "fa-pause": "⏸", "fa-play": "▶", "fa-step-forward": "›", "fa-fast-forward": "⏭", "fa-plus": "+",
+}  # fmt: skip
 
 
 def animate(
@@ -123,7 +116,6 @@ def _offline(page: str) -> str:
 def _plane(
     trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, interval: float, names: Any
 ) -> FuncAnimation:
-    """Animate the plane among rows of two features, which have these names."""
     points = _dense(trail)
     weights = list(trail.weights_after(frames.tolist()))
     shown = np.random.default_rng(0).permutation(len(points))[:_ROWS]
@@ -163,7 +155,6 @@ def _plane(
 
 
 def _leads(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, interval: float) -> FuncAnimation:
-    """Animate how far every row is on its right side."""
     rng = np.random.default_rng(0)
     shown = np.sort(rng.permutation(len(trail.examples.y))[:_ROWS])
     some = trail.examples._replace(
@@ -201,7 +192,6 @@ def _leads(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, inter
 
 
 def _dense(trail: Trail) -> Floats:
-    """Return rows of two features as an array."""
     rows = trail.examples.rows
     if len(rows) == 1:
         return np.asarray(rows.data, dtype=np.float64)

@@ -155,7 +155,6 @@ class PlaneDisplay(Display):
         return display.plot(ax=ax, style=style)
 
     def _draw(self, ax: Axes, palette: Palette) -> None:
-        """Draw the plane with its band and normal, and the rows."""
         projected = self.axes_names[0] == _ALONG  # need not have equal scales: w is horizontal anyway
         frame = ViewFrame.around(self.points, equal=not projected)
         line, arrow = frame.line(self.w, self.b)

@@ -160,7 +160,6 @@ class PlanesDisplay(Display):
         return (5.6, 5.6) if self.X is not None else (5.2, 0.9 + 0.3 * len(self.margins))
 
     def _draw(self, ax: Axes, palette: Palette) -> None:
-        """Draw all planes among the rows, or the margins that they keep."""
         if self.X is None:
             self._draw_margins(ax, palette)
             return
@@ -179,7 +178,6 @@ class PlanesDisplay(Display):
         below(ax, 2, space=0.1)
 
     def _draw_margins(self, ax: Axes, palette: Palette) -> None:
-        """Draw the margin that each plane keeps as a dot."""
         names = sorted(self.margins, key=lambda name: self.margins[name])
         values = [self.margins[name] for name in names]
         places = np.arange(len(names))

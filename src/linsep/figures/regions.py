@@ -129,7 +129,6 @@ class RegionsDisplay(Display):
         return display.plot(ax=ax, style=style)
 
     def _draw(self, ax: Axes, palette: Palette) -> None:
-        """Draw the regions with their borders, and the rows."""
         frame = ViewFrame.around(self.points)
         frame.fit(ax)
         x, y = np.meshgrid(*(np.linspace(m - r, m + r, 500) for m, r in zip(*frame, strict=True)))

@@ -91,10 +91,7 @@ class MarginsDisplay(Display):
             negative, positive = (mark["color"] for mark in palette.marks(self.labels))
             hatched = {"facecolor": positive, "hatch": "///", "edgecolor": palette.paper}
             names = [f"rows of {plain(label)}" for label in self.labels]
-            looks = [
-                (self.groups == 0, names[0], {"facecolor": negative}),
-                (self.groups == 1, names[1], hatched),
-            ]
+            looks = [(self.groups == 0, names[0], {"facecolor": negative}), (self.groups == 1, names[1], hatched)]
         for own, name, look in looks:
             rows = np.histogram(self.margins[own], edges)[0]
             ax.stairs(height + rows, edges, baseline=height, fill=True, linewidth=0, label=name, **look)

@@ -126,11 +126,9 @@ class PassesDisplay(Display):
 
     @property
     def _size(self) -> tuple[float, float]:  # type: ignore[override]
-        """Inches of a new figure."""
         return 5.2, 1.1 + 1.45 * self._panels
 
     def _draw(self, ax: Axes, palette: Palette) -> None:
-        """Draw the panels in the place of some axes."""
         spec = ax.get_subplotspec()
         if spec is None:
             raise ValueError("ax must be part of a grid of axes, as plt.subplots makes them")
@@ -267,7 +265,6 @@ class TheoremDisplay(Display):
         return cls(found).plot(ax=ax, style=style)
 
     def _draw(self, ax: Axes, palette: Palette) -> None:
-        """Draw the run between its bounds, and where these cross."""
         found = self.audit
         made, end = found.mistakes, self._bound.upper
         far = end > 40 * max(1, made) and found.progress_bound[0] == 0 == found.squared_norm[0]
@@ -300,7 +297,6 @@ class TheoremDisplay(Display):
         below(ax, 1, space=0.16 + 0.09 * axis.count("\n"))
 
     def _curves(self, ax: Axes, k: Floats, palette: Palette) -> None:
-        """Draw the run between its bounds."""
         found = self.audit
         steps = _some(found.mistakes + 1)
         low, high = self._bounds(k)
@@ -315,7 +311,6 @@ class TheoremDisplay(Display):
         ax.plot(steps, found.progress[steps], color=palette.positive, label="w·u", **dashes)
 
     def _zoom(self, ax: Axes, palette: Palette) -> None:
-        """Draw the run alone, larger, in the empty corner."""
         made = self.audit.mistakes
         inset = ax.inset_axes((0.54, 0.09, 0.36, 0.33))
         self._curves(inset, self._places(np.linspace(0, 1.1 * made, 200)), palette)
@@ -349,7 +344,6 @@ class TheoremDisplay(Display):
         return margin.form == "augmented", np.ndim(margin.w) > 1
 
     def _formulas(self) -> tuple[str, str]:
-        """Return the formulas of the two outer curves."""
         slope, growth = self._rates()
         rate = slope / self._bound.margin.lower
         extra = growth > rate**2 * self._bound.largest_update**2 * (1 + 1e-9)  # updates are made up to a margin m

@@ -19,7 +19,7 @@ from linsep.learn.passes import LONGEST_TRACE, State, TrainingLog
 from linsep.learn.serialization import RefusedError, must, opened, write
 from linsep.learn.voting import TRACKERS
 from linsep.learn.weights import Weights
-from linsep.problem import Array, Floats, Problem
+from linsep.problem import Array, Floats, Problem, machines_for
 
 KIND = "checkpoint"
 
@@ -57,7 +57,7 @@ class Saved:
         must(isinstance(factors, np.ndarray) and factors.shape == classes.shape, "weights of its classes")
         must(factors.dtype == np.float64 and bool((factors >= 0).all() and (factors < math.inf).all()), "weights")
         must(type(allowed) is float and type(seed) is int and 0 <= seed < 2**32, "its numbers")
-        machines = 1 if len(classes) == 2 else len(classes)
+        machines = machines_for(len(classes))
         weights = Weights.from_state(parts["weights"], machines)
         log = TrainingLog.from_state(parts["log"], machines)
         log.longest_trace = LONGEST_TRACE
@@ -119,17 +119,15 @@ class Checkpoint:
                 name: reader.values(content[name])
                 for name in ("about", "problem", "weights", "first", "log", "kept", "more")
             }
-            self._compare(parts["about"])
+            about = parts["about"]
+            for name in sorted((self.about.keys() | about.keys()) - {"max_iter"}):
+                was, now = about.get(name), self.about.get(name)
+                if was != now:
+                    what = "its data differ" if name == "data" else f"{name} was {was!r}, is {now!r}"
+                    raise RefusedError(f"a checkpoint of another run: {what}")
             saved = Saved.from_parts(parts)
             log = saved.state.log
             begun, allowed = len(log.passes) + (log.rows > 0), self.about.get("max_iter", math.inf)
             if begun > allowed:
                 raise RefusedError(f"a checkpoint of another run: it is in pass {begun}, but max_iter is {allowed}")
         return saved
-
-    def _compare(self, about: dict[str, Any]) -> None:
-        for name in sorted((self.about.keys() | about.keys()) - {"max_iter"}):
-            was, now = about.get(name), self.about.get(name)
-            if was != now:
-                what = "its data differ" if name == "data" else f"{name} was {was!r}, is {now!r}"
-                raise RefusedError(f"a checkpoint of another run: {what}")

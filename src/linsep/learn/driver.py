@@ -65,7 +65,12 @@ def fit(
             raise FloatingPointError("the weights overflowed to infinity")
         evaluation = passes.evaluate(state, run.stop)
     state.tracker.on_run_end()
-    first = _returned(problem, state)
+    first = state.first
+    learned: list[Any] = [state.weights, state.tracker, *([] if first is None else [first])]
+    for one in learned:  # in the units of the user
+        one.widen(state.weights.n_features)
+        if problem.scaling is not None:
+            one.unscale(problem.scaling)
     return Fitted(
         problem.classes, state.weights, state.tracker, run, evaluation, passes.rows, parameters.seed, first,
         problem.scaling, proof,
@@ -135,14 +140,3 @@ def _stalled(values: list[float], tol: float, patience: int) -> bool:
         waited = 0 if value < best - tol else waited + 1
         best = min(best, value)
     return waited >= patience
-
-
-def _returned(problem: Problem, state: State) -> Weights | None:
-    """Bring all that was learned into the units of the user; return the first weights in these units."""
-    weights, tracker, first = state.weights, state.tracker, state.first
-    learned = (weights, tracker) if first is None else (weights, tracker, first)
-    for one in learned:
-        one.widen(weights.n_features)
-        if problem.scaling is not None:
-            one.unscale(problem.scaling)
-    return first

@@ -252,6 +252,5 @@ def _are_mistakes(S: Floats, own: Array, one_vs_rest: bool) -> Array:
 
 
 def _squares(X: Any) -> Floats:
-    """Return the squared norm of every row."""
     squares: Floats = np.asarray(X.multiply(X).sum(axis=1)).ravel() if is_sparse(X) else np.einsum("ij,ij->i", X, X)
     return squares

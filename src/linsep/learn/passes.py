@@ -213,8 +213,10 @@ class Passes:
                 self.held.add(batch)
             if rows <= log.rows:
                 continue
-            if batch.first_row < log.rows:
-                batch = self._rest(batch, log.rows - batch.first_row)
+            if batch.first_row < log.rows:  # an interrupted run has visited some: kept rows come in larger batches
+                rest = slice(log.rows - batch.first_row, None)
+                examples = Examples(take(batch.examples.rows, rest), batch.examples.y[rest], batch.examples.step[rest])
+                batch = Batch(log.rows, examples, batch.n_features, take(batch.rows, rest))
             state.fit_to(batch)
             for part in self._visit(batch, number, state, limit):
                 visited += part.visited
@@ -238,14 +240,7 @@ class Passes:
         log.seconds = spent + time.perf_counter() - started
         log.close(error)
 
-    def _rest(self, batch: Batch, done: int) -> Batch:
-        """Return a batch without the rows that an interrupted run has visited: kept rows come in larger batches."""
-        rest, (rows, y, step) = slice(done, None), batch.examples
-        examples = Examples(take(rows, rest), y[rest], step[rest])
-        return Batch(batch.first_row + done, examples, batch.n_features, take(batch.rows, rest))
-
     def _limit(self, log: TrainingLog) -> float:
-        """Return how many mistakes end the present pass."""
         limit = math.inf if self.parameters.max_updates is None else self.parameters.max_updates
         if log.spent is None and self.problem.allowed < 2**62:  # all mistakes are one machine's
             limit = min(limit, math.floor(self.problem.allowed) + 1)
@@ -270,7 +265,10 @@ class Passes:
             found = KernelCall(self.kernel, self.rule, data, part, visited, mistakes[:k], batch.first_row)
             tracker.on_call_end(found, weights)
             log.visits += visited
-            self._note(found, state)
+            m = np.uint64(weights.machines)
+            if log.spent is not None:
+                log.spent += np.bincount((found.mistakes % m).astype(np.intp), minlength=weights.machines)
+            log.note(found.mistakes + np.uint64(batch.first_row) * m)  # rows are numbered as in the whole problem
             yield found
             if log.made >= limit:
                 return
@@ -301,13 +299,6 @@ class Passes:
         first = state.first_visit + state.log.visits + 1
         step[part] /= np.sqrt(np.arange(first, first + len(part)))
         return batch.examples._replace(step=step)
-
-    def _note(self, found: KernelCall, state: State) -> None:
-        """Record the mistakes of a piece, with rows numbered as in the whole problem."""
-        mistakes, m = found.mistakes, state.weights.machines
-        if state.log.spent is not None:
-            state.log.spent += np.bincount((mistakes % np.uint64(m)).astype(np.intp), minlength=m)
-        state.log.note(mistakes + np.uint64(found.first_row * m))
 
     def order(self, batch: Batch, number: int, state: State) -> Array:
         """Return the rows of a batch in the order of the present pass, leaving out those of weight 0."""

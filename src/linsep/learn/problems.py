@@ -28,7 +28,7 @@ from linsep.errors import DataError
 from linsep.learn.evaluation import evaluate, held_out
 from linsep.learn.parameters import Parameters
 from linsep.learn.weights import Weights
-from linsep.problem import Array, Batch, Examples, Floats, Problem
+from linsep.problem import Array, Batch, Examples, Floats, Problem, machines_for
 
 WINDOW_ROWS = 1 << 16  # rows of a file that are shuffled among each other
 WINDOW_CELLS = 1 << 23  # stored numbers of a window, if it has these sooner
@@ -109,7 +109,7 @@ class BatchEncoder(NamedTuple):
     @property
     def machines(self) -> int:
         """How many weight vectors there are."""
-        return 1 if len(self.classes) <= 2 else len(self.classes)
+        return machines_for(len(self.classes))
 
     def held_out(self, first_row: int, end: int) -> Array:
         """Say of rows which are held out."""
@@ -291,7 +291,6 @@ def windows(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _rows(block: Block, start: int, end: int) -> Block:
-    """Return some rows of a block, itself for all of them."""
     if (start, end) == (0, block.X.shape[0]):
         return block
     X, y = block.X, None if block.y is None else block.y[start:end]

@@ -236,48 +236,35 @@ loss, is_mistake, step = _method("loss"), _method("is_mistake"), _method("step")
 update, accumulate = _method("update"), _method("accumulate")
 
 
-def average(rule: Any, rows: Any, i: int, amount: float, t: int, c: int) -> None:
-    """Note for the average that visit ``t`` of this call updated the weights of class ``c`` by an amount."""
-    if rule.sums is not None:
-        update(rule, rows, i, amount * (rule.sums.visited + t), rule.sums.A, rule.sums.a, c)
+_CALLED: Any = {"jit_options": {"fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}}  # as `kernels`
 
 
-@overload(average, inline="always")
-def _average(rule, rows, i, amount, t, c):
-    if _is_none(rule, "sums"):
+def _by_field(field: str, present: Any, absent: Any, **how: Any) -> Any:
+    """Return a function that is one of two, by whether a field of the rule is None, in Python and in compiled code."""
 
-        def nothing(rule, rows, i, amount, t, c):
-            pass
+    def call(rule: Any, *given: Any) -> Any:
+        return (absent if getattr(rule, field) is None else present)(rule, *given)
 
-        return nothing
+    def typed(rule: Any, *_: Any) -> Any:
+        return absent if isinstance(rule.types[rule.fields.index(field)], types.NoneType) else present
 
-    def noted(rule, rows, i, amount, t, c):
-        update(rule, rows, i, amount * (rule.sums.visited + t), rule.sums.A, rule.sums.a, c)
-
-    return noted
+    overload(call, strict=False, **how)(typed)
+    return call
 
 
-_CALLED: Any = {"fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}  # as the loops of ``kernels`` are
+def _summed(rule, rows, i, amount, t, c):
+    update(rule, rows, i, amount * (rule.sums.visited + t), rule.sums.A, rule.sums.a, c)
 
 
-def foresee(rule: Any, rows: Any, i: int, t: int, W: Any, b: Any) -> None:
-    """Note what the weights that are returned predict for row ``i`` before visit ``t``: the last ones or their mean."""
-    if rule.foresight is not None:
-        T = _visits(rule, t)
-        best, highest = 0, 0.0
-        for c in range(b.size):
-            s = _score(rule, rows, i, T, W, b, c)
-            if c == 0 or s > highest:
-                best, highest = c, s
-        if b.size == 1:
-            best = 1 if highest > 0.0 or (highest == 0.0 and rule.foresight.on_plane > 0.0) else 0
-        rule.foresight.codes[i] = best
+def _not_summed(rule, rows, i, amount, t, c):
+    pass
 
 
-def _score(rule: Any, rows: Any, i: int, T: float, W: Any, b: Any, c: int) -> Any:
-    """Return the score of a row under the weights that are returned after T visits."""
-    if rule.sums is None:
-        return dot(rows, i, W, c) + b[c]
+# notes for the average that visit ``t`` of this call updated the weights of class ``c`` by an amount
+average = _by_field("sums", _summed, _not_summed, inline="always")
+
+
+def _score_of_mean(rule, rows, i, T, W, b, c):
     s = b[c] - rule.sums.a[c] / T
     for p in places(rows, i):
         j = column(rows, p)
@@ -285,55 +272,30 @@ def _score(rule: Any, rows: Any, i: int, T: float, W: Any, b: Any, c: int) -> An
     return s
 
 
-def _is_none(rule: Any, field: str) -> bool:
-    return isinstance(rule.types[rule.fields.index(field)], types.NoneType)
+def _score_of_last(rule, rows, i, T, W, b, c):
+    return dot(rows, i, W, c) + b[c]
 
 
-@overload(_score, jit_options=_CALLED)
-def _typed_score(rule, rows, i, T, W, b, c):
-    def last(rule, rows, i, T, W, b, c):
-        return dot(rows, i, W, c) + b[c]
-
-    def mean(rule, rows, i, T, W, b, c):
-        s = b[c] - rule.sums.a[c] / T
-        for p in places(rows, i):
-            j = column(rows, p)
-            s += value(rows, i, p) * (W[c, j] - rule.sums.A[c, j] / T)
-        return s
-
-    return last if _is_none(rule, "sums") else mean
+# the score of a row under the weights that are returned after T visits: their mean, or the last ones
+_score = _by_field("sums", _score_of_mean, _score_of_last, **_CALLED)
+_visits = _by_field("sums", lambda rule, t: max(1.0, rule.sums.visited + t), lambda rule, t: 1.0, **_CALLED)
 
 
-@overload(foresee, jit_options=_CALLED)
-def _foresee(rule, rows, i, t, W, b):
-    def nothing(rule, rows, i, t, W, b):
-        pass
-
-    def noted(rule, rows, i, t, W, b):
-        T = _visits(rule, t)
-        best, highest = 0, 0.0
-        for c in range(b.size):
-            s = _score(rule, rows, i, T, W, b, c)
-            if c == 0 or s > highest:
-                best, highest = c, s
-        if b.size == 1:
-            best = 1 if highest > 0.0 or (highest == 0.0 and rule.foresight.on_plane > 0.0) else 0
-        rule.foresight.codes[i] = best
-
-    return nothing if _is_none(rule, "foresight") else noted
+def _foreseen(rule, rows, i, t, W, b):
+    T = _visits(rule, t)
+    best, highest = 0, 0.0
+    for c in range(b.size):
+        s = _score(rule, rows, i, T, W, b, c)
+        if c == 0 or s > highest:
+            best, highest = c, s
+    if b.size == 1:
+        best = 1 if highest > 0.0 or (highest == 0.0 and rule.foresight.on_plane > 0.0) else 0
+    rule.foresight.codes[i] = best
 
 
-def _visits(rule: Any, t: int) -> float:
-    """Return how many visits the mean is over, at least 1."""
-    return 1.0 if rule.sums is None else max(1.0, rule.sums.visited + t)
+def _not_foreseen(rule, rows, i, t, W, b):
+    pass
 
 
-@overload(_visits, jit_options=_CALLED)
-def _typed_visits(rule, t):
-    def one(rule, t):
-        return 1.0
-
-    def several(rule, t):
-        return max(1.0, rule.sums.visited + t)
-
-    return one if _is_none(rule, "sums") else several
+# notes what the weights that are returned predict for row ``i`` before visit ``t``
+foresee = _by_field("foresight", _foreseen, _not_foreseen, **_CALLED)

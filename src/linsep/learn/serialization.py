@@ -2,7 +2,7 @@
 
 The metadata of the safetensors file has one entry, ``linsep``: a JSON object with the version of the format, the kind
 of thing that was saved, and its values. A value that is an array is written as a tensor and named in the JSON. Every
-value that JSON cannot hold is an object with one key, its tag, from a table of codecs. Nothing in a file can name code.
+value that JSON cannot hold is an object with one key, its tag. Nothing in a file can name code.
 
 A file may come from anywhere, so reading trusts nothing: sizes are checked before anything is read, and what is read
 must fit together; that is for the class to check whose state it is.
@@ -14,10 +14,10 @@ import json
 import math
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import safetensors
@@ -130,13 +130,6 @@ def _parse(text: str, noun: str) -> dict[str, Any]:
 # Values
 
 
-class Codec(NamedTuple):
-    """How values of one type are written under a tag, and read again."""
-
-    write: Callable[[TensorWriter, str, Any], Any]
-    read: Callable[[TensorReader, Any], Any]
-
-
 class TensorWriter:
     """Values as JSON, and the tensors that their arrays become."""
 
@@ -149,10 +142,45 @@ class TensorWriter:
             value = value.item()
         if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
             return value
-        tag = _TAGS.get(type(value))
-        if tag is not None:
-            return {tag: CODECS[tag].write(self, name, value)}
-        raise ValueError(f"{name} holds {value!r} of type {type(value).__name__}, which a model file cannot hold")
+        kind = type(value)
+        if kind is float:  # nan, inf, -inf
+            return {"float": repr(value)}
+        if kind is list:
+            return {"list": self._items(name, value)}
+        if kind is dict:
+            names = [f"{name}.{key if isinstance(key, str) else i}" for i, key in enumerate(value)]
+            items = map(self.value, names, value.values())
+            return {"dict": [list(pair) for pair in zip(self._items(name, value), items, strict=True)]}
+        if kind is np.ndarray:
+            return {"array": self._array(name, value)}
+        if kind is np.random.RandomState:
+            state = value.get_state(legacy=False)
+            if state["bit_generator"] != "MT19937":
+                raise ValueError(f"{name} is a RandomState of {state['bit_generator']}, which a model file cannot hold")
+            self.tensors[name] = state["state"]["key"]
+            return {"random_state": [name, state["state"]["pos"], state["has_gauss"], float(state["gauss"])]}
+        raise ValueError(f"{name} holds {value!r} of type {kind.__name__}, which a model file cannot hold")
+
+    def _items(self, name: str, values: Iterable[Any]) -> list[Any]:
+        return [self.value(f"{name}.{i}", value) for i, value in enumerate(values)]
+
+    def _array(self, name: str, array: Array) -> list[Any]:
+        """Write an array by its kind: numbers as they are, strings as UTF-8, labels of several types one by one."""
+        if array.dtype.char in _TENSOR_TYPES:
+            self.tensors[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+            return ["numbers", name]
+        if array.ndim == 1 and (array.dtype.kind == "U" or all(type(item) is str for item in array)):
+            parts = [item.encode("utf-8", "surrogatepass") for item in array.tolist()]
+            width = 0  # an array of objects
+            if array.dtype.kind == "U":
+                longest = max(map(len, array.tolist()), default=0)
+                width = array.dtype.itemsize // 4 if array.nbytes <= _PADDED else longest
+            self.tensors[name] = np.frombuffer(b"".join(parts), dtype=np.uint8)
+            self.tensors[f"{name}.ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
+            return ["strings", name, width]
+        if array.ndim == 1 and array.dtype == object:
+            return ["objects", self._items(name, array)]
+        raise ValueError(f"{name} is an array of {array.dtype}, which a model file cannot hold")
 
 
 class TensorReader:
@@ -171,6 +199,11 @@ class TensorReader:
         must(ndim is None or array.ndim == ndim, f"tensor {name!r} has shape {array.shape}")
         return array
 
+    def values(self, part: Any) -> dict[str, Any]:
+        """Return the values of a part of the content."""
+        must(isinstance(part, dict), "a part that is none")
+        return {key: self.value(value) for key, value in part.items()}
+
     def value(self, value: Any) -> Any:
         """Return the value that was written as this JSON."""
         if not isinstance(value, dict):
@@ -178,110 +211,42 @@ class TensorReader:
             return value
         must(len(value) == 1, "a value that is not a tag and its content")
         ((tag, content),) = value.items()
-        must(tag in CODECS, f"a value with the unknown tag {tag!r}")
-        return CODECS[tag].read(self, content)
+        read: dict[str, Callable[[Any], Any]] = {"float": float, "list": self._items, "dict": self._dict}
+        read |= {"array": self._array, "random_state": self._generator}
+        must(tag in read, f"a value with the unknown tag {tag!r}")
+        return read[tag](content)
 
-    def values(self, part: Any) -> dict[str, Any]:
-        """Return the values of a part of the content."""
-        must(isinstance(part, dict), "a part that is none")
-        return {key: self.value(value) for key, value in part.items()}
+    def _items(self, content: Any) -> list[Any]:
+        must(isinstance(content, list), "a list that is none")
+        return [self.value(value) for value in content]
 
+    def _dict(self, content: Any) -> dict[Any, Any]:
+        return dict(self._items(item) for item in content)
 
-def _write_items(out: TensorWriter, name: str, values: Any) -> list[Any]:
-    return [out.value(f"{name}.{i}", value) for i, value in enumerate(values)]
+    def _array(self, content: Any) -> Array:
+        storage, *details = content
+        must(storage in ("numbers", "strings", "objects"), f"an array stored as {storage!r}")
+        if storage == "strings":
+            return self._strings(*details)
+        (content,) = details
+        return self.take(content) if storage == "numbers" else object_array(self._items(content))
 
+    def _strings(self, name: Any, width: Any) -> Array:
+        data, ends = self.take(name, "u", 1), self.take(f"{name}.ends", "i", 1)
+        bounds = [0, *ends.tolist()]
+        must(data.dtype == np.uint8 and all(a <= b for a, b in pairwise(bounds)), "strings that overlap")
+        must(bounds[-1] == len(data), "strings longer or shorter than their text")
+        text = data.tobytes()
+        parts = [text[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(bounds)]
+        longest = max(map(len, parts), default=0)
+        must(type(width) is int and (width == 0 or width >= longest), f"strings of width {width!r}")
+        must(width <= longest or width * len(parts) * 4 <= _PADDED, f"strings of width {width}")
+        return np.array(parts, dtype=f"U{width}") if width else object_array(parts)
 
-def _read_items(file: TensorReader, content: Any) -> list[Any]:
-    must(isinstance(content, list), "a list that is none")
-    return [file.value(value) for value in content]
-
-
-def _write_dict(out: TensorWriter, name: str, value: dict[Any, Any]) -> list[Any]:
-    return [
-        [out.value(f"{name}.{i}", key), out.value(f"{name}.{key if isinstance(key, str) else i}", item)]
-        for i, (key, item) in enumerate(value.items())
-    ]
-
-
-def _read_dict(file: TensorReader, content: Any) -> dict[Any, Any]:
-    return dict(_read_items(file, item) for item in content)
-
-
-def _write_array(out: TensorWriter, name: str, array: Array) -> list[Any]:
-    """Write an array by its kind: numbers as they are, strings as UTF-8, labels of several types one by one."""
-    if array.dtype.char in _TENSOR_TYPES:
-        out.tensors[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-        return ["numbers", name]
-    if array.ndim == 1 and (array.dtype.kind == "U" or all(type(item) is str for item in array)):
-        parts = [item.encode("utf-8", "surrogatepass") for item in array.tolist()]
-        width = 0  # an array of objects
-        if array.dtype.kind == "U":
-            longest = max(map(len, array.tolist()), default=0)
-            width = array.dtype.itemsize // 4 if array.nbytes <= _PADDED else longest
-        out.tensors[name] = np.frombuffer(b"".join(parts), dtype=np.uint8)
-        out.tensors[f"{name}.ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
-        return ["strings", name, width]
-    if array.ndim == 1 and array.dtype == object:
-        return ["objects", _write_items(out, name, array)]
-    raise ValueError(f"{name} is an array of {array.dtype}, which a model file cannot hold")
-
-
-def _read_array(file: TensorReader, content: Any) -> Array:
-    storage, *details = content
-    must(storage in _STORED, f"an array stored as {storage!r}")
-    return _STORED[storage](file, *details)
-
-
-def _read_strings(file: TensorReader, name: Any, width: Any) -> Array:
-    data, ends = file.take(name, "u", 1), file.take(f"{name}.ends", "i", 1)
-    bounds = [0, *ends.tolist()]
-    must(data.dtype == np.uint8 and all(a <= b for a, b in pairwise(bounds)), "strings that overlap")
-    must(bounds[-1] == len(data), "strings longer or shorter than their text")
-    text = data.tobytes()
-    parts = [text[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(bounds)]
-    longest = max(map(len, parts), default=0)
-    must(type(width) is int and (width == 0 or width >= longest), f"strings of width {width!r}")
-    must(width <= longest or width * len(parts) * 4 <= _PADDED, f"strings of width {width}")
-    if width:
-        return np.array(parts, dtype=f"U{width}")
-    return object_array(parts)
-
-
-_STORED: dict[str, Callable[..., Array]] = {
-    "numbers": lambda file, name: file.take(name),
-    "strings": _read_strings,
-    "objects": lambda file, items: object_array(_read_items(file, items)),
-}
-
-
-def _write_generator(out: TensorWriter, name: str, value: np.random.RandomState) -> list[Any]:
-    state = value.get_state(legacy=False)
-    if state["bit_generator"] != "MT19937":
-        raise ValueError(f"{name} is a RandomState of {state['bit_generator']}, which a model file cannot hold")
-    out.tensors[name] = state["state"]["key"]
-    return [name, state["state"]["pos"], state["has_gauss"], float(state["gauss"])]
-
-
-def _read_generator(file: TensorReader, content: Any) -> np.random.RandomState:
-    name, position, has_gauss, gauss = content
-    key = file.take(name, "u", 1)
-    must(type(position) is int and 0 <= position <= 624 and has_gauss in (0, 1), "the state of a random generator")
-    generator = np.random.RandomState(0)
-    generator.set_state(("MT19937", key, position, has_gauss, gauss))
-    return generator
-
-
-_TAGS: dict[type, str] = {
-    float: "float",  # nan, inf, -inf
-    list: "list",
-    dict: "dict",
-    np.ndarray: "array",
-    np.random.RandomState: "random_state",
-}
-CODECS: Mapping[str, Codec] = {
-    "float": Codec(lambda _t, _n, value: repr(value), lambda _t, text: float(text)),
-    "list": Codec(_write_items, _read_items),
-    "dict": Codec(_write_dict, _read_dict),
-    "array": Codec(_write_array, _read_array),
-    "random_state": Codec(_write_generator, _read_generator),
-}
+    def _generator(self, content: Any) -> np.random.RandomState:
+        name, position, has_gauss, gauss = content
+        key = self.take(name, "u", 1)
+        must(type(position) is int and 0 <= position <= 624 and has_gauss in (0, 1), "the state of a random generator")
+        generator = np.random.RandomState(0)
+        generator.set_state(("MT19937", key, position, has_gauss, gauss))
+        return generator

@@ -89,10 +89,6 @@ class Mistakes:
         one_vs_rest = self.machines == 1 or self.one_vs_rest
         return dual.dual_factors(which, own, concerned, steps, shape, one_vs_rest=one_vs_rest)
 
-    def _class_of(self, machine: Any) -> Any:
-        """Return the class on the positive side of a machine of its own."""
-        return 1 if self.machines == 1 else machine
-
     def sweep(self, on_plane: int) -> Sweep:
         """Return what adds up the votes on some rows, of their inner products K and first scores S, into V."""
         which, own, concerned, steps, visits = self.listed()
@@ -102,7 +98,7 @@ class Mistakes:
         jobs = []
         for c in range(self.machines):
             mine = concerned == c
-            signs = np.where(own[mine] == self._class_of(c), 1.0, -1.0)
+            signs = np.where(own[mine] == (1 if self.machines == 1 else c), 1.0, -1.0)
             jobs.append((which[mine], signs * steps[mine], _spans(visits[mine], self.visited)))
 
         def each(K: Any, S: Floats, V: Floats) -> None:
@@ -207,7 +203,6 @@ class Vote(WeightTracker):
         self.mistakes.add(self.places[np.searchsorted(self.ids, ids)], call.mistakes % m, visits, call.visited)
 
     def _keep(self, call: KernelCall, local: Array, ids: Array) -> None:
-        """Keep some rows of a call under their numbers."""
         if len(ids) == 0:
             return
         y, kept = call.examples.y[local], self.mistakes.n_rows
@@ -335,7 +330,6 @@ def _spans(visits: Array, visited: int) -> Floats:
 
 
 def _width(parts: list[Rows]) -> int:
-    """Return how many columns the rows need."""
     needed = [rows.data.shape[1] if isinstance(rows, Dense) else int(rows.indices.max(initial=0)) + 1 for rows in parts]
     return max(needed, default=0)
 

@@ -48,7 +48,6 @@ class AROW(AROWParameters, Online):
     """
 
     def _rule(self) -> Rule:
-        """Return when an example changes the weights, and by how much."""
         return AROWRule(float(self.r), float(self.fit_intercept))
 
     @property

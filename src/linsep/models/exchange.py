@@ -27,15 +27,9 @@ _DAY = re.compile(r"date:%[Ymd]([^%\w])%[Ymd]\1%[Ymd]")  # dates without a time,
 
 # LIBLINEAR's solvers that learn a classifier; the last one keeps two weight vectors even for two classes
 _CLASSIFIERS = (
-    "L2R_LR",
-    "L2R_L2LOSS_SVC_DUAL",
-    "L2R_L2LOSS_SVC",
-    "L2R_L1LOSS_SVC_DUAL",
-    "L1R_L2LOSS_SVC",
-    "L1R_LR",
-    "L2R_LR_DUAL",
-    "MCSVM_CS",
-)
+    "L2R_LR", "L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", "L1R_L2LOSS_SVC", "L1R_LR",
+    "L2R_LR_DUAL", "MCSVM_CS",
+)  # fmt: skip
 
 
 def to_liblinear(model: Any, path: Path) -> None:
@@ -194,7 +188,6 @@ def read_liblinear(path: Path, kind: Any) -> Any:
 
 
 def _header(file: BinaryIO) -> dict[str, str]:
-    """Read the lines of key and value up to the weights."""
     facts = {}
     for line in islice(file, 16):
         key, _, value = line.decode("ascii", "replace").strip().partition(" ")

@@ -109,12 +109,10 @@ class FewestErrorsClassifier(FewestErrorsParameters, Linear):
         return self
 
     def _check_state(self) -> None:
-        """Refuse, besides, bounds and rows that cannot be."""
         super()._check_state()
         must(0 <= self.errors_lower_ <= self.errors_upper_, "bounds of its errors")
         must(bool((self.wrong_ >= 0).all()), "wrong rows")
 
 
 def _floats(values: Array) -> Array:
-    """Return numbers as floats, fractions rounded."""
     return np.asarray(values, dtype=np.float64) if values.dtype != object else values.astype(np.float64)

@@ -25,7 +25,6 @@ from linsep.learn.driver import Fitted
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, State, TrainingLog, Watch
 from linsep.learn.problems import BatchEncoder, automatic_scale, class_counts, known_problem, scaler_of, source_problem
-from linsep.learn.voting import new_tracker
 from linsep.learn.weights import Weights
 from linsep.models.learner import spread
 from linsep.models.online import Online
@@ -117,7 +116,7 @@ def fit_source(
             fixed = once or model.target_margin is not None
             how = "none" if fixed else automatic_scale(source, Ranges.of(source))
         if resumed is None:
-            start = _warm_weights(model)
+            start = model.last_weights() if model.warm_start and hasattr(model, "coef_") else None
             size = 0.0 if start is None else start.norm
             problem = source_problem(source, parameters, how, size, all_labels=not once)
             state = _begin(model, problem, start)
@@ -170,7 +169,7 @@ def adopted(model: Online, source: Source, fitted: Fitted) -> Online:
 
 def _begin(model: Online, problem: Problem, start: Weights | None) -> State:
     """Return the beginning of a run: from weights 0, or from those there are."""
-    tracker, log = new_tracker(model.keep, model.multi_class == "ovr"), TrainingLog(longest_trace=LONGEST_TRACE)
+    tracker, log = model._new_tracker(), TrainingLog(longest_trace=LONGEST_TRACE)
     if start is None:
         return State(Weights.zero(problem.machines), tracker, log)
     if not np.array_equal(model.classes_, problem.classes):
@@ -181,17 +180,11 @@ def _begin(model: Online, problem: Problem, start: Weights | None) -> State:
 
 
 def _resumed(source: Source, parameters: Parameters, scale: str, saved: Saved, name: str) -> Problem:
-    """Return the problem of an interrupted run."""
     labels = class_counts(source.blocks(), radius=False).labels
     if not set(labels) <= set(saved.classes.tolist()):
         raise DataError(name, "damaged checkpoint file: the data have labels that are not among its classes")
     encoder = BatchEncoder(saved.classes, saved.factors, parameters, scaler_of(source, parameters, scale))
     return known_problem(source, encoder, saved.allowed)
-
-
-def _warm_weights(model: Online) -> Weights | None:
-    """Return the weights of a model that is to go on from them."""
-    return model.last_weights() if model.warm_start and hasattr(model, "coef_") else None
 
 
 def answers(
@@ -212,9 +205,7 @@ def answers(
 def unanswered(source: Source, dropped: Dropped) -> DataNote:
     """Return the note that some rows of a source get no label; it names the first of them."""
     row = int(dropped.numbers[0])
-    places = source.locate([row])
-    where = f"{source.files[0].name}: row {row}" if places is None else f"{places[0].file}:{places[0].line}"
-    return DataNote(where, f"this is the first row without an answer; there is none for {dropped.words()}")
+    return DataNote(source.place(row), f"this is the first row without an answer; there is none for {dropped.words()}")
 
 
 def fitted_rows(model: Any, source: Source, blocks: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:

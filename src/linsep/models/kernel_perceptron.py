@@ -18,7 +18,7 @@ from linsep.learn.voting import Mistakes, as_rows
 from linsep.models.constructors import KernelPerceptronParameters
 from linsep.models.learner import Field, Learner, takes_records
 from linsep.models.record import Recorded, TrainingRecord
-from linsep.problem import Array, Floats, Run, Stop
+from linsep.problem import Array, Floats, Run, Stop, machines_for
 
 
 class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
@@ -164,11 +164,10 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         return self
 
     def _forget(self, X: Any, classes: Array) -> None:
-        """Start a new record."""
         self.classes_, self.gamma_ = classes, self._gamma_for(X)
         self.record_ = TrainingRecord(seed=self._draw_seed())
         self._mistakes = Mistakes(self.multi_class == "ovr")
-        self._mistakes.machines = 1 if len(classes) <= 2 else len(classes)
+        self._mistakes.machines = machines_for(len(classes))
         self.support_, self.missing_rows_ = np.empty(0, np.int64), np.empty(0, np.int64)
 
     def _learn(self, X: Any, codes: Array, weight: Floats, max_iter: int) -> None:
@@ -226,7 +225,6 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         return Kernel(self.kernel, self.gamma_, float(self.coef0), self.degree)
 
     def _capacity(self) -> int:
-        """Return how many kernel values may be held at a time."""
         return int(self.cache_size * 2**17)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -274,7 +272,6 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         return labels_of(self.decision_function(X), self.classes_, self.on_plane)
 
     def _gamma_for(self, X: Any) -> float:
-        """Return gamma as a number."""
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         d = X.shape[1]
@@ -325,7 +322,7 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         self.record_ = TrainingRecord.from_state(own)
         must(isinstance(own["mistakes"], dict), "its mistakes")
         self._mistakes = mistakes = Mistakes.from_state(own["mistakes"], self.n_features_in_)
-        must(mistakes.machines == (1 if len(self.classes_) <= 2 else len(self.classes_)), "its mistakes")
+        must(mistakes.machines == machines_for(len(self.classes_)), "its mistakes")
         must(bool(mistakes.rows) == (self.kernel != "precomputed" and mistakes.n_rows > 0), "support rows")
         must(self.support_.shape == (mistakes.n_rows,), "support rows")
         must(bool(((self.support_ >= 0) & (self.support_ < self.record_.rows)).all()), "support rows")

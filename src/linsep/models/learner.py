@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 import numpy as np
 
 from linsep.data.arrays import check_cells, is_sparse, numeric
-from linsep.data.labels import (
-    check_same_length,
-    class_codes,
-    class_labels,
-    classes_and_codes,
-    measured,
-    object_array,
-)
+from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes, measured, object_array
 from linsep.data.matrices import is_frame, is_records, is_table, native, table_source
 from linsep.data.schema import Layout
 from linsep.data.source import Source
@@ -172,8 +165,12 @@ class Learner:
         X = native(X)
         if reset:
             self._forget_reading()
-            if is_table(X):
-                return self._first_table(X)
+            if is_table(X):  # keep what it takes to read others in the same way
+                source = table_source(X)
+                rows, _ = source.to_arrays()
+                self.n_features_in_ = rows.shape[1]
+                self.remember(source)
+                return rows
         else:
             X = self.rows_like_trained(X)
             if isinstance(X, Trained):
@@ -181,14 +178,6 @@ class Learner:
         check_cells(X)
         X = self._validated(X, reset=reset)
         return numeric(X, getattr(self, "feature_names_in_", None))
-
-    def _first_table(self, X: Any) -> Any:
-        """Return the rows of the table to learn from, and keep what it takes to read others in the same way."""
-        source = table_source(X)
-        rows, _ = source.to_arrays()
-        self.n_features_in_ = rows.shape[1]
-        self.remember(source)
-        return rows
 
     def rows_like_trained(self, X: Any) -> Any:
         """Return a frame or records as the rows that the model has learned from; anything else as it is."""
@@ -273,7 +262,6 @@ class Learner:
         return found
 
     def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
-        """Return rows and labels, as many of the one as of the other."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._matrix(X, reset=reset)
@@ -306,7 +294,6 @@ class Learner:
         check(self)
 
     def _check_fitted(self, attribute: str) -> None:
-        """Refuse to go on without what only a fit gives."""
         if not hasattr(self, attribute):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit first")
 
@@ -320,7 +307,6 @@ class Learner:
 
 
 def _check_reading(memory: Any) -> None:
-    """Refuse a description of reading that no source has written."""
     for name, kinds in _READING.items():
         must(name not in memory or type(memory[name]) in kinds, f"what it remembers of its files: {name}")
     if "names" in memory:

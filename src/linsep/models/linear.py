@@ -14,7 +14,7 @@ from linsep.learn.evaluation import Evaluation, evaluate, scores
 from linsep.learn.serialization import must
 from linsep.learn.weights import Weights, norm
 from linsep.models.learner import Field, Learner, takes_records
-from linsep.problem import Floats, all_finite
+from linsep.problem import Floats, all_finite, machines_for
 
 
 class Linear(Learner):
@@ -137,10 +137,9 @@ class Linear(Learner):
             self._explain(X, self.coef_)
 
     def _check_state(self) -> None:
-        """Refuse weights, offsets, labels and names that do not belong together."""
         super()._check_state()
-        W, b, classes = self.coef_, self.intercept_, len(self.classes_)
-        Weights.from_state({"W": W, "b": b}, 1 if classes <= 2 else classes)
+        W, b = self.coef_, self.intercept_
+        Weights.from_state({"W": W, "b": b}, machines_for(len(self.classes_)))
         must(W.shape == (len(b), self.n_features_in_), "shapes of its weights")
 
     def _explain(self, X: Any, W: Floats) -> NoReturn:

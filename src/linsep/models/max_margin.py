@@ -143,7 +143,6 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
         return self
 
     def _largest(self, X: Any, codes: Array, classes: int) -> margins.Margin:
-        """Return the largest margin of rows that a plane separates."""
         from linsep.prove.bounds import margins
         from linsep.prove.claims import Data
 
@@ -154,7 +153,6 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
             self._explain(X, np.zeros(1))
 
     def _check_state(self) -> None:
-        """Refuse, besides, factors that do not belong to the weights."""
         super()._check_state()
         must(bool((self.support_ >= 0).all()), "support rows")
         must(self.dual_coef_.shape == (len(self.coef_), len(self.support_)), "factors")

@@ -23,7 +23,6 @@ from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
 from linsep.learn.rules import Rule
 from linsep.learn.serialization import must
-from linsep.learn.visits import Visit, visits
 from linsep.learn.voting import Vote, new_tracker
 from linsep.learn.weights import Companion, Weights, norm
 from linsep.models.constructors import OnlineParameters
@@ -32,8 +31,8 @@ from linsep.models.linear import Linear
 from linsep.models.progress import advice_after, progress
 from linsep.models.proving import Prover, refutation_of, saved_proof
 from linsep.models.record import FittedRecord, Recorded
-from linsep.models.visit_records import Steps, best_plane
-from linsep.problem import Array, Floats, all_finite
+from linsep.models.visit_records import Steps, Visit, best_plane, visits
+from linsep.problem import Array, Floats, all_finite, machines_for
 
 if TYPE_CHECKING:
     from linsep.prove.verdict.run_refutations import RunRefutation
@@ -172,7 +171,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
             fixed = self.target_margin is not None or not Ranges.of([(X,)]).uneven(counts)
             scale = "none" if fixed else "standard"
         scaler = Scaler.fit([(X,)], scale, center=self.fit_intercept).sparing(counts)
-        start = State.begin(Weights.zero(_machines(classes), X.shape[1]), self._new_tracker())
+        start = State.begin(Weights.zero(machines_for(len(classes)), X.shape[1]), self._new_tracker())
         self.adopt(self._train(X, y, classes, None, self._parameters(self._draw_seed()), start, scaler))
         self._advise(advice_after(self))
         return self
@@ -221,7 +220,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
                 self.n_features_in_ = known
             raise
         if fresh:
-            start = Weights.zero(_machines(merged), X.shape[1])
+            start = Weights.zero(machines_for(len(merged)), X.shape[1])
             seed, state = self._draw_seed(), State.begin(start, self._new_tracker())
         else:
             self._make_room_for(merged)
@@ -258,7 +257,6 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         state: State,
         scaler: Scaler | None = None,
     ) -> Fitted:
-        """Train from rows in memory."""
         W = state.weights.W
         try:
             with progress(self.verbose, parameters.max_iter) as watch:
@@ -273,7 +271,6 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         return Prover(parameters, **others) if self.prove else None
 
     def _new_tracker(self) -> WeightTracker:
-        """Return what tracks the weights that are asked for."""
         return new_tracker(self.keep, self.multi_class == "ovr")
 
     def adopt(self, fitted: Fitted, going_on: bool = False) -> None:
@@ -323,7 +320,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
 
     def first_weights(self) -> Weights:
         """Return the weights that the run began with, as far as they are of the present classes and columns."""
-        zero = Weights.zero(_machines(self.classes_), self.n_features_in_)
+        zero = Weights.zero(machines_for(len(self.classes_)), self.n_features_in_)
         if self.record_.first is None or self.record_.first.machines != zero.machines:
             return zero
         first = self.record_.first.copy()
@@ -332,7 +329,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
 
     def _first_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> Weights:
         """Return the weights and offsets to start from: given ones, those there are (warm start), or zero."""
-        start = Weights.zero(_machines(classes), d)
+        start = Weights.zero(machines_for(len(classes)), d)
         if self.warm_start and hasattr(self, "coef_"):
             if self.record_.weights.W.shape != start.W.shape or not np.array_equal(self.classes_, classes):
                 what = "{0} needs the same classes and number of features as the previous fit"
@@ -397,12 +394,10 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         return tracker.is_last and tracker.kind != "vote"
 
     def _returned(self) -> Weights:
-        """Return the weights that the run returns."""
         self.recorded()
         return self.record_.returned()
 
     def _replace(self, W: Floats, b: Floats) -> None:
-        """Take other weights, which a user gives."""
         self.record_.plane = Weights(W, b)
         if self.record_.tracker.is_last:
             self.record_.weights = self.record_.plane
@@ -439,10 +434,4 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         must(len(missing) == 0 or int(missing[-1]) < self.record_.rows + len(missing), "rows that were left out")
 
     def _check_state(self) -> None:
-        """Leave out the weights, which the record checks."""
         Learner._check_state(self)
-
-
-def _machines(classes: Array) -> int:
-    """Return the number of weight vectors for a number of classes."""
-    return 1 if len(classes) <= 2 else len(classes)

@@ -94,7 +94,6 @@ class PassiveAggressive(PassiveAggressiveParameters, Online):
     """
 
     def _rule(self) -> Rule:
-        """Return when an example changes the weights, and by how much."""
         return PassiveAggressiveRule(
             margin=1.0,
             offset=float(self.fit_intercept),

@@ -153,7 +153,6 @@ class Perceptron(PerceptronParameters, Online):
     """
 
     def _rule(self) -> Rule:
-        """Return when an example changes the weights, and by how much."""
         if self.mistake == "prediction":
             return MispredictionRule(float(self.on_plane), float(self.fit_intercept))
         if self.mistake == "strict":
@@ -161,7 +160,6 @@ class Perceptron(PerceptronParameters, Online):
         return MarginRule(float(self.update_margin), float(self.fit_intercept))
 
     def _check_parameters(self) -> None:
-        """Refuse, besides, parameters that contradict each other."""
         super()._check_parameters()
         picks = isinstance(self.order, str) and self.order in ("first", "worst")
         if self.keep != "last" and picks:

@@ -96,7 +96,6 @@ def _no_better_than_guessing(model: Any) -> str:
 
 
 def _more(model: Any, run: Run) -> str:
-    """Return what to do about a run that a budget has ended, in Python."""
     budget = f"{run.stop}={model.max_iter if run.stop is Stop.MAX_ITER else model.max_updates}"
     wrong, last = model.training_errors_, run.passes[-1].mistakes
     scaling, longest = _scaling(model), max(model.radius_, float(model.fit_intercept))

@@ -21,7 +21,7 @@ import numpy as np
 from linsep.data.arrays import to_rows
 from linsep.data.example_log import Columns, LogRows, Record, connect, load_classes, load_columns, records
 from linsep.data.labels import class_codes, class_labels, classes_and_codes, labels_of, object_array
-from linsep.data.read import LOG
+from linsep.data.options import LOG
 from linsep.errors import DataError
 from linsep.learn import driver
 from linsep.learn.evaluation import scores
@@ -34,7 +34,7 @@ from linsep.models.constructors import LEARNERS
 from linsep.models.files import load_plain, save
 from linsep.models.online import Online
 from linsep.models.record import FittedRecord, PartialRun
-from linsep.problem import Array, Floats, Pass, Run, Stop
+from linsep.problem import Array, Floats, Pass, Run, Stop, machines_for
 
 NOTHING = -1  # predicted, while nothing is known
 START = "start.linsep"  # the model that a log began with, if it began with one
@@ -161,7 +161,7 @@ class ProgressiveLearner:
         classes, _ = classes_and_codes(class_labels(list(labels)))
         model = self.model
         if self.classes is None:
-            weights = Weights.zero(1 if len(classes) <= 2 else len(classes))
+            weights = Weights.zero(machines_for(len(classes)))
             model._begin_record(FittedRecord(seed=0, weights=weights, tracker=model._new_tracker()))
             model.classes_, model.n_features_in_ = classes, 0
         else:
@@ -170,7 +170,6 @@ class ProgressiveLearner:
         self.labels, self.codes = list(labels), class_codes(object_array(labels), classes)
 
     def _predicted(self, rows: LogRows) -> int:
-        """Return the class number that the model as it is predicts for one row."""
         if self.classes is None or not (self.base_rows or self.number):
             return NOTHING
         now = Predictor(self)

@@ -55,11 +55,7 @@ class Prover:
         Returns, for a problem, who answers questions about its rows; by default its batches are looked at here.
     """
 
-    def __init__(
-        self,
-        parameters: Parameters,
-        asking: Callable[[Problem], Ask] | None = None,
-    ) -> None:
+    def __init__(self, parameters: Parameters, asking: Callable[[Problem], Ask] | None = None) -> None:
         self.parameters, self.asking = parameters, asking or asking_batches
 
     def __call__(self, problem: Problem, state: State) -> ProofAttempt | None:
@@ -67,11 +63,12 @@ class Prover:
         log = state.log
         if log.separable or log.rows or not due(_mistakes(problem, log)):  # a run resumed in a pass searched before it
             return None
-        from linsep.prove.verdict.refuting import Asked, RunSearch
+        from linsep.prove.verdict.refuting import Asked, RunSearch, made_of
 
+        made = made_of(np.concatenate([np.empty(0, np.uint64), *log.trace]), problem.machines)
         separate = self.parameters.separate(problem.machines)
         asked = Asked(len(problem.classes), bool(self.parameters.rule.offset), separate)
-        search = RunSearch(self.asking(problem), asked, _made(log, problem.machines), log.settled)
+        search = RunSearch(self.asking(problem), asked, made, log.settled)
         budget = len(log.passes) * search.training - sum(entry.proof_work for entry in log.passes)
         found, settled = search.within(budget), tuple(sorted(search.settled))
         if found is not None and found.refuted:
@@ -97,13 +94,6 @@ def _mistakes(problem: Problem, log: TrainingLog) -> Sequence[float]:
         return counts
     rows = np.concatenate(log.trace) // np.uint64(problem.machines)
     return [float(steps[part].sum()) for part in np.split(rows.astype(np.intp), np.cumsum(counts)[:-1])]
-
-
-def _made(log: TrainingLog, machines: int) -> Any:
-    """Return the mistakes of a run, as far as they are known."""
-    from linsep.prove.verdict.refuting import made_of
-
-    return made_of(np.concatenate([np.empty(0, np.uint64), *log.trace]), machines)
 
 
 def _useless(found: RunProof, asked: Asked, parameters: Parameters) -> bool:

@@ -14,7 +14,7 @@ from linsep.learn.serialization import must
 from linsep.learn.voting import TRACKERS
 from linsep.learn.weights import Weights
 from linsep.models.proving import check_kept
-from linsep.problem import Array, Pass, Run, Stop
+from linsep.problem import Array, Pass, Run, Stop, machines_for
 
 _TABLES = ("trace", "passes", "table")
 
@@ -130,7 +130,7 @@ class FittedRecord(TrainingRecord):
         """Return the record that was saved, of a model with these numbers of classes and features; refuse any other."""
         weights, first, tracker = (state[name] for name in ("weights", "first", "tracker"))
         must(isinstance(weights, dict) and isinstance(tracker, dict), "its weights")
-        machines = 1 if classes <= 2 else classes
+        machines = machines_for(classes)
         held = Weights.from_state(weights, machines)
         must(held.W.shape == (machines, n_features), "shapes of its weights")
         kept = {name: value for name, value in tracker.items() if name != "kind"}

@@ -11,10 +11,50 @@ import numpy as np
 
 from linsep.data.plane import Plane
 from linsep.errors import NotSeparable
-from linsep.learn.visits import Visit
-from linsep.problem import Array, Floats
+from linsep.learn.parameters import Parameters
+from linsep.learn.passes import Hooks, Passes, State
+from linsep.learn.weights import Weights
+from linsep.problem import Array, Floats, Problem, Run, Stop
 
 _SHOWN = 12  # visits that a repr has
+
+
+class Visit(NamedTuple):
+    """A visit to a row."""
+
+    passed: int  # passes before this one
+    row: int
+    mistakes: Array  # weight vectors: the rival for two that are compared, 0 for one, those that erred if separate
+    before: Weights
+    after: Weights  # the same object if there was no mistake
+
+
+def visits(problem: Problem, parameters: Parameters, state: State, run: Run) -> Iterator[Visit]:
+    """Yield the visits of a run over rows in memory, which began in this state."""
+    passes, log = Passes(problem, parameters, Hooks()), state.log
+    (batch,) = problem.batches
+    state.fit_to(batch)
+    weights, found = state.weights, np.empty(state.weights.machines, np.uint64)
+    budget = run.mistakes if run.stop in (Stop.MAX_UPDATES, Stop.MARGIN_REFUTED) else -1
+    for _ in run.passes:
+        order = passes.order(batch, 0, state)
+        if parameters.picks and parameters.order == "worst":
+            order, _ = passes.worst(batch.examples, order, weights)
+        for t in range(len(order)):
+            part, before = order[t : t + 1], weights.plain().copy()
+            data = batch.examples
+            if parameters.learning_rate != "constant":
+                data = passes.slowed(batch, part, state)
+            _, k = passes.kernel(data, part, passes.rule.bound(weights), weights.W, weights.b, found, log.loss)
+            log.visits += 1
+            log.made += k
+            after = weights.plain().copy() if k else before
+            yield Visit(
+                len(log.passes), int(part[0]), (found[:k] % np.uint64(weights.machines)).astype(int), before, after
+            )
+            if (k and parameters.picks) or log.made == budget:
+                break
+        log.close(float("nan"))
 
 
 class Step(NamedTuple):
@@ -152,12 +192,10 @@ class Steps:
 
 
 def _plain(label: Any) -> Any:
-    """Return a label as Python has it."""
     return label.item() if isinstance(label, np.generic) else label
 
 
 def _short(value: Any) -> str:
-    """Return numbers in few digits, on one line."""
     if isinstance(value, np.ndarray):
         return " ".join(np.array2string(value, precision=4, separator=", ").split())
     return f"{value:.4g}"

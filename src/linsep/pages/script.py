@@ -63,10 +63,8 @@ def _text(path: str) -> str:
 
 
 def _beside(path: str, other: str) -> str:
-    """Return the path that a module imports."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), other))
 
 
 def _constant(path: str) -> str:
-    """Return the constant that holds what a module exports."""
     return re.sub(r"\W", "_", path.removesuffix(".js"))

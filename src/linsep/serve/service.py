@@ -21,7 +21,7 @@ import numpy as np
 
 from linsep.data.bodies import Limits, ParsedBody, Refused
 from linsep.data.example_log import Columns, LogRows, Record, connect, encode, load_classes, records
-from linsep.data.read import LOG
+from linsep.data.options import LOG
 from linsep.errors import DataError
 from linsep.models.constructors import LEARNERS
 from linsep.models.files import save

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from linsep.data.example_log import COVERING, Columns, Record, load_classes, load_columns
-from linsep.data.read import LOG
+from linsep.data.options import LOG
 from linsep.errors import DataError
 from linsep.models.progressive import snapshot_path
 from linsep.problem import Array

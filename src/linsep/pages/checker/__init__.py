@@ -61,7 +61,6 @@ def as_data(content: Any) -> str:
 
 
 def _sparse_lines(X: Any) -> list[str]:
-    """Return a line for each row, in which zeros are left out."""
     X = sp.csr_array(X)
     X.sort_indices()
     values = [_text(value) for value in _plain(X.data)]
@@ -70,7 +69,6 @@ def _sparse_lines(X: Any) -> list[str]:
 
 
 def _plain(values: Any) -> list[Any]:
-    """Return numbers of Python, unchanged."""
     values = np.asarray(values)
     if values.dtype.kind == "b":
         values = values.astype(np.int8)

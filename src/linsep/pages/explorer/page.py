@@ -62,7 +62,6 @@ class Page:
 
 @cache
 def _frame() -> str:
-    """Return the page without points."""
     part = files("linsep.pages.explorer").joinpath("page")
     engine = f"{bundle(_ENGINE)}const linsepEngine = explorer_engine_engine;\n"
     return (

@@ -29,5 +29,4 @@ def checkable(found: Study, name: str, document: str | None) -> str:
 
 
 def _link(name: str, kind: str, text: str) -> str:
-    """Return a link that saves a text as a file."""
     return f'<a download="{name}" href="data:{kind};base64,{base64.b64encode(text.encode()).decode()}">{name}</a>'

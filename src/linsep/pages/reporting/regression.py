@@ -73,6 +73,5 @@ def _reading(found: Study) -> dict[str, Any] | None:
 
 
 def _listed(rows: tuple[int, ...]) -> str:
-    """Return row numbers, the first ones of many."""
     shown = ", ".join(f"{row:,}" for row in rows[:_ROWS])
     return f"{shown} … {len(rows):,} in all" if len(rows) > _ROWS else shown or "—"

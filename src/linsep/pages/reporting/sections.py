@@ -68,10 +68,7 @@ def summary(found: Study) -> str:
     if found.unseen is not None:
         held = found.unseen.held_out
         facts.append(
-            (
-                "error on new rows",
-                f"{percent(held.lower)} to {percent(held.value)}, at confidence {1 - found.delta:g}",
-            )
+            ("error on new rows", f"{percent(held.lower)} to {percent(held.value)}, at confidence {1 - found.delta:g}")
         )
     return section("summary", "At a glance", f'<p class="verdict {kind}">{headline}</p>', facts_list(facts))
 
@@ -117,7 +114,6 @@ def verdict(found: Study) -> str:
 
 
 def _refutation(found: Study) -> list[str]:
-    """Return the rows that contradict each other, with their multipliers."""
     refutation = found.verdict.refutation
     assert refutation is not None
     total = len(refutation.rows)

@@ -21,7 +21,7 @@ from linsep.errors import DataError, NotSeparable, ParameterError
 from linsep.models.estimators import Perceptron
 from linsep.models.online import Online
 from linsep.pages.checker import proof_of, table_of
-from linsep.problem import Array, MarginForm, Stop, Values
+from linsep.problem import Array, MarginForm, Stop, Values, machines_for
 from linsep.prove.bounds.audits import Audit, Trail, as_trained, audit_trail, retrace, run_margin
 from linsep.prove.bounds.error_bounds import Generalization, generalization
 from linsep.prove.bounds.margins import Margin, largest_margin
@@ -129,7 +129,7 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     check_same_length(X, y)
     classes, codes = at_least_two_classes(y)
     stored = X.nnz if sp.issparse(X) else X.size
-    machines = 1 if len(classes) == 2 else len(classes)
+    machines = machines_for(len(classes))
     work = _PASS + _VISIT * X.shape[0] + _CELL * stored * machines
     if _LEAST_PASSES * work > max(limit, _LEAST_DRAWING):
         what = f"{X.shape[0]:,} rows and {len(classes):,} classes take about {work:.1f} s a pass: "
@@ -183,7 +183,6 @@ def _fitted(model: Learner, X: Any, y: Any, scale: str = "none", word_counts: An
 
 
 def _names(given: Any) -> Callable[[int], str]:
-    """Return a function from the number of a feature to its name."""
     if callable(given):
         return lambda j: str(given(j))
     if given is None:

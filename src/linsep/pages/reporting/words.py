@@ -28,10 +28,7 @@ TERMS = [
     ("plane", "The points x with w·x + b = 0. It has two sides; w points to the positive one."),
     ("weights w, offset b", "A run learns them: w is the direction across the plane, b moves it off the origin."),
     ("score", "s(x) = w·x + b. Its sign says on which side a row is, |s(x)|/‖w‖ how far from the plane."),
-    (
-        "mistake",
-        "In training, a visit to a row that is on the wrong side or on the plane. Each mistake is one update.",
-    ),
+    ("mistake", "In training, a visit to a row that is on the wrong side or on the plane. Each mistake is one update."),
     ("training error", "A row that is on the wrong side when training has ended. Not the same as a mistake."),
     ("pass", "One visit to every row."),
     ("loss", "Σ max(0, −y s(x)): the sum of the scores of wrong rows, without their signs."),
