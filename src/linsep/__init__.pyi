@@ -49,8 +49,8 @@ from linsep.prove.claims import Refutation as Refutation
 from linsep.prove.claims import Separator as Separator
 from linsep.prove.fewest.results import Fewest as Fewest
 from linsep.prove.fewest.results import fewest_errors as fewest_errors
+from linsep.prove.regression.predictions import Refit as Refit
 from linsep.prove.regression.results import Coefficient as Coefficient
-from linsep.prove.regression.results import Refit as Refit
 from linsep.prove.regression.results import Separation as Separation
 from linsep.prove.regression.separations import separation as separation
 from linsep.prove.verdict.separability import separator as separator

@@ -248,7 +248,7 @@ def test_depth_and_bad_conditioning_do_not_hurt():
     signed = [[int(value * scale) * (1 if s else -1) for value in row] for row, s in zip(rows, y, strict=True)]
     separated, statuses = answers(signed, [False] * 12, 5, [[int(i == j) for j in range(5)] for i in range(5)])
     assert found.statuses == statuses
-    assert found._split.tolist() == separated
+    assert found.split.tolist() == separated
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ class RegressionInput:
         """Return how others can make the rows of a proof from the file; None if a formula computes more."""
         from linsep.prove.regression.documents import reading_of
 
-        return reading_of(found._given, self.table, self.parts, self.missing)
+        return reading_of(found.given, self.table, self.parts, self.missing)
 
 
 def open_table(data: str, **options: Any) -> Any:

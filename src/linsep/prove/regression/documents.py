@@ -33,7 +33,7 @@ from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.numbers.given import exact_rows
 from linsep.prove.numbers.text import signs_of
-from linsep.prove.regression.families import is_share
+from linsep.prove.regression.families import is_share, modeled
 from linsep.prove.regression.fast_check import holds
 from linsep.prove.regression.inputs import ORDERED, Given
 from linsep.prove.regression.reading import design_of, specs_of
@@ -44,7 +44,7 @@ from linsep.prove.regression.reading import design_of, specs_of
 
 def certificate(result: Any) -> dict[str, Any]:
     """Return what a result claims, with its evidence; ``plain_regression`` has the table of its parts."""
-    given, model, face = result._given, result._model, result._face
+    given, model, face = result.given, result.model, result.face
     ids = model.system.ids
     place = {unknown: j for j, unknown in enumerate(model.order)}
     roles, _ = response_of(given)
@@ -53,7 +53,7 @@ def certificate(result: Any) -> dict[str, Any]:
     if len(set(spelled)) < len(spelled):
         raise ValueError("two labels are spelled the same: a proof cannot tell them apart")
     aliased = []
-    for at, v in result._aliases:
+    for at, v in result.alias_vectors:
         used = [j for j, value in enumerate(v) if value]
         multipliers = numbers_written(v[j] for j in used)
         aliased.append({"column": at, "columns": used, "multipliers": multipliers})
@@ -93,7 +93,7 @@ def _evidence(result: Any, proved: Any, ids: Array) -> dict[str, Any]:
         return {}
     if proved.combination is not None:
         return _combination(proved.combination, ids)
-    up, down = (numbers_written(result._public(g)) for g in proved.directions)
+    up, down = (numbers_written(result.by_coefficient(g)) for g in proved.directions)
     return {"up": up, "down": down}
 
 
@@ -140,14 +140,14 @@ def _label(value: Any) -> Any:
 
 def document(result: Any, reading: dict[str, Any] | None, options: dict[str, str], note: str | None = None) -> str:
     """Return the proof of a result as a document; ``reading`` tells how its table becomes rows."""
-    given = result._given
+    given = result.given
     about = {"reading": reading, **fingerprint(given.X, response_of(given)[1], given.values)}
     return sealed(result.certificate(), about, options, note)
 
 
 def design_text(result: Any) -> str:
     """Return the design of a result and its response as a table of text, to which a proof without a reading fits."""
-    given = result._given
+    given = result.given
     roles, columns = response_of(given)
     names = [f"the {role}" for role in roles]
     names = [name if name not in given.names else f"{name} (response)" for name in names]
@@ -201,8 +201,6 @@ def check_separation_document(content: dict[str, Any], X: Any, columns: list[lis
 
 def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> CheckResult:
     """Check what is claimed of a design and its response."""
-    from linsep.prove.regression.separations import modeled
-
     try:
         if X.shape[1] != content["n_features"]:
             raise Fails(f"the design has {X.shape[1]} columns, not {content['n_features']}")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from flint import fmpz_mat
 
+from linsep.clock import Clock
 from linsep.data.arrays import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.numbers.given import BINARY, exact_rows
-from linsep.prove.regression.cone import columns_of
-from linsep.prove.regression.families import numbers
+from linsep.prove.regression.cone import columns_of, reduce
+from linsep.prove.regression.families import modeled, numbers
 from linsep.prove.regression.inputs import ORDERED, new_design
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP
 
@@ -24,7 +25,7 @@ _LINEAR = ("conditional", "cox")
 
 def predicted(result: Any, X: Any) -> Array:
     """Return for every new row what is known of its probability."""
-    given = result._given
+    given = result.given
     X = new_design(given, X)
     matrix = X if is_sparse(X) else np.asarray(X, dtype=object if given.values != BINARY else None)
     if matrix.ndim != 2 or matrix.shape[1] != len(given.names):
@@ -48,12 +49,12 @@ def predicted(result: Any, X: Any) -> Array:
 
 def _one(result: Any, x: list[Fraction]) -> Any:
     """Return what is known of one row."""
-    family = result._given.family
+    family = result.given.family
     if family == "multinomial":
         return _of_classes(result, x)
     if family == "ordinal":
         return _of_levels(result, x)
-    status = result._status(x)
+    status = result.status_of(x)
     if family in _LINEAR:
         return status
     top = "1" if family == "binomial" else "infinite"
@@ -62,7 +63,7 @@ def _one(result: Any, x: list[Fraction]) -> Any:
 
 def _of_classes(result: Any, x: list[Fraction]) -> list[str]:
     """Return for every class whether its probability is 0, 1 or inside."""
-    C, block = len(result._model.classes), len(x)
+    C, block = len(result.model.classes), len(x)
     pairs: dict[tuple[int, int], str] = {}
     for a in range(C):
         for b in range(a):
@@ -70,7 +71,7 @@ def _of_classes(result: Any, x: list[Fraction]) -> list[str]:
             c[(a - 1) * block : a * block] = x
             if b:
                 c[(b - 1) * block : b * block] = [-value for value in x]
-            pairs[a, b] = result._status(c)
+            pairs[a, b] = result.status_of(c)
             pairs[b, a] = {UP: DOWN, DOWN: UP}.get(pairs[a, b], pairs[a, b])
     found = []
     for a in range(C):
@@ -98,26 +99,22 @@ def _possible(result: Any, x: list[Fraction], a: int) -> bool:
 
     It may exactly if a row of it, added to the data, leaves all separated constraints separated.
     """
-    from linsep.clock import Clock
-    from linsep.prove.regression.cone import reduce
-    from linsep.prove.regression.separations import modeled
-
-    given = result._given
+    given = result.given
     x = x[1:] if given.offset else x
     X = np.empty((given.n + 1, len(x)), dtype=object)
     for i, row in enumerate([*exact_rows(given.X, given.values, given.names), x]):
         X[i] = row
     codes = np.append(given.labels[0], a)
-    order, which = tuple(range(len(result._model.classes))), np.append(given.which, given.n)
+    order, which = tuple(range(len(result.model.classes))), np.append(given.which, given.n)
     model, _ = modeled(replace(given, X=X, y=codes, n=given.n + 1, which=which, order=order, weights=None), Clock())
     found = reduce(model.system, model.order).separated[model.system.ids]
-    return np.array_equal(found[model.first != given.n], result._split)
+    return np.array_equal(found[model.first != given.n], result.split)
 
 
 def _of_levels(result: Any, x: list[Fraction]) -> list[str]:
     """Return for every level whether its probability is 0, 1 or inside."""
-    cuts = len(result._model.classes) - 1
-    above = [UP, *(result._status([*(Fraction(-(j == k)) for j in range(cuts)), *x]) for k in range(cuts)), DOWN]
+    cuts = len(result.model.classes) - 1
+    above = [UP, *(result.status_of([*(Fraction(-(j == k)) for j in range(cuts)), *x]) for k in range(cuts)), DOWN]
     found = []
     for k in range(cuts + 1):  # x·g - t_(k-1) and x·g - t_k
         lower, upper = above[k], above[k + 1]
@@ -130,11 +127,108 @@ def _of_levels(result: Any, x: list[Fraction]) -> list[str]:
 # The limiting conditional model
 
 
-def limiting(result: Any) -> Any:
-    """Return the rows and columns that are left, and why the others are not."""
-    from linsep.prove.regression.results import Refit
+_STATSMODELS = {
+    "binomial": "Logit",
+    "multinomial": "MNLogit",
+    "poisson": "Poisson",
+    "negative-binomial": "NegativeBinomial",
+}
 
-    given = result._given
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """The limiting conditional model: the part that maximum likelihood can still estimate.
+
+    Attributes
+    ----------
+    rows : ndarray
+        Observations that stay.
+    columns : list of str
+        Columns that stay, the intercept among them.
+    X : ndarray or sparse array
+        The rows and columns that stay; a column of ones where the intercept is among them.
+    y : ndarray
+    dropped_rows, dropped_columns : dict
+        The rows and columns left out, with the reason for each.
+    choices : ndarray or None
+        Multinomial models: which classes are still possible, by row. Ordinal models: whether the lower and the upper
+        threshold of a row is still in reach.
+    family : str
+    ordinary : bool
+        Whether what is left is a model of the family: rows and columns of it, no class out of reach.
+    strata : ndarray or None
+        Conditional and Cox models: the group of every row, by number. A risk set of a Cox model loses the rows that are
+        infinitely far below its event, so a stratum may fall apart into several.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> found = linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1])
+    >>> left = found.refit()
+    >>> left.rows.tolist(), left.columns, left.dropped_columns
+    ([0, 1], ['Intercept'], {'x0': 'on the rows that are left it is zero'})
+    """
+
+    rows: Array
+    columns: list[str]
+    X: Any
+    y: Any
+    dropped_rows: dict[int, str]
+    dropped_columns: dict[str, str]
+    choices: Array | None = None
+    strata: Array | None = None
+    family: str = "binomial"
+    ordinary: bool = True  # whether it is a model of this family, without the choices
+
+    def fit(self, **options: Any) -> Any:
+        """Fit what is left with statsmodels; coefficients have the names of the columns.
+
+        Parameters
+        ----------
+        **options
+            Of statsmodels' ``fit``.
+
+        Returns
+        -------
+        results : statsmodels results
+
+        Raises
+        ------
+        ValueError
+            If no row is left, or what is left is no model that statsmodels fits.
+
+        Examples
+        --------
+        >>> import linsep
+        >>> left = linsep.separation([[0], [0], [0], [1], [1]], [0, 1, 1, 1, 1], names=["dose"]).refit()
+        >>> left.fit(disp=False).params.round(4).to_dict()  # log(2 / 1)
+        {'Intercept': 0.6931}
+        """
+        if len(self.rows) == 0:
+            raise ValueError("no row is left to fit: every one of them is fitted perfectly in the limit")
+        if not self.ordinary or self.family not in _STATSMODELS or np.ndim(self.y) != 1:
+            raise ValueError(
+                f"statsmodels has no model for what is left of this {self.family} one: use X, y and choices"
+            )
+        import pandas as pd
+        import statsmodels.api as sm
+
+        X = pd.DataFrame(self.X.toarray() if hasattr(self.X, "toarray") else self.X, columns=self.columns).astype(float)
+        y = self.y
+        if self.family in ("binomial", "multinomial"):
+            y = np.unique(y, return_inverse=True)[1]
+        return getattr(sm, _STATSMODELS[self.family])(y, X).fit(**options)
+
+    def __repr__(self) -> str:
+        return (
+            f"Refit({len(self.rows)} rows, columns {self.columns}; left out: {len(self.dropped_rows)} rows, "
+            f"{len(self.dropped_columns)} columns)"
+        )
+
+
+def limiting(result: Any) -> Refit:
+    """Return the rows and columns that are left, and why the others are not."""
+    given = result.given
     rows, strata = _strata(result) if given.family in _LINEAR else (result.rest, None)
     kept, reasons = _columns(result)
     dropped = uncounted(given) | dict.fromkeys(given.which.tolist(), "it is held against no other row")
@@ -159,15 +253,15 @@ def uncounted(given: Any) -> dict[int, str]:
 
 def _columns(result: Any) -> tuple[list[str], dict[str, str]]:
     """Return the columns that the rows that are left determine, and why the others are not among them."""
-    given, model, face = result._given, result._model, result._face
+    given, model, face = result.given, result.model, result.face
     ids = model.system.ids
     left = ids[~face.separated[ids]]
     reasons = {
         each: f"it depends on {', '.join(parts) or 'nothing: it is zero'}" for each, parts in result.aliased.items()
     }
     first = [*model.order[result.listed :], *model.order[: result.listed]]  # columns may depend on absorbed factors
-    system, shown = face.system, [result._position[u] for u in first if u in result._position]
-    name = {k: model.names[j] for j, u in enumerate(model.order) if (k := result._position.get(u)) is not None}
+    system, shown = face.system, [result.position[u] for u in first if u in result.position]
+    name = {k: model.names[j] for j, u in enumerate(model.order) if (k := result.position.get(u)) is not None}
     tied = [
         k for k in result.empty if 0 < k < len(model.classes) - 1 and result.direction[k] == result.direction[k - 1]
     ]
@@ -201,8 +295,8 @@ def _strata(result: Any) -> tuple[Array, Array]:
     import scipy.sparse as sp
     from scipy.sparse.csgraph import connected_components
 
-    model, n = result._model, result._given.n
-    open_ = ~result._split
+    model, n = result.model, result.given.n
+    open_ = ~result.split
     first, second = model.first[open_], model.second[open_]
     graph = sp.csr_array((np.ones(len(first)), (first, second)), shape=(n, n))
     _, group = connected_components(graph, directed=False)
@@ -229,9 +323,9 @@ def _design(given: Any, rows: Array, kept: list[str]) -> Any:
 
 def _choices(result: Any) -> Array | None:
     """Return which classes of a multinomial model, or thresholds of an ordinal one, still matter for the rows left."""
-    given, model = result._given, result._model
+    given, model = result.given, result.model
     place = {int(i): k for k, i in enumerate(result.rest)}
-    open_ = ~result._split
+    open_ = ~result.split
     if given.family == "multinomial":
         C = len(model.classes)
         found = np.zeros((len(place), C), dtype=bool)

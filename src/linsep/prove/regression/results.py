@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from linsep.prove.regression.contrasts import contrast
 from linsep.prove.regression.documents import certificate, check_claims, document, response_of
 from linsep.prove.regression.families import Model
 from linsep.prove.regression.inputs import ORDERED, Given, gather, with_factors
+from linsep.prove.regression.predictions import Refit, limiting, predicted
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses
 from linsep.prove.regression.words import summary
 from linsep.wording import digits
@@ -38,105 +38,6 @@ class Coefficient(NamedTuple):
     name: str
     status: str
     rows: tuple[int, ...]
-
-
-_STATSMODELS = {
-    "binomial": "Logit",
-    "multinomial": "MNLogit",
-    "poisson": "Poisson",
-    "negative-binomial": "NegativeBinomial",
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Refit:
-    """The limiting conditional model: the part that maximum likelihood can still estimate.
-
-    Attributes
-    ----------
-    rows : ndarray
-        Observations that stay.
-    columns : list of str
-        Columns that stay, the intercept among them.
-    X : ndarray or sparse array
-        The rows and columns that stay; a column of ones where the intercept is among them.
-    y : ndarray
-    dropped_rows, dropped_columns : dict
-        The rows and columns left out, with the reason for each.
-    choices : ndarray or None
-        Multinomial models: which classes are still possible, by row. Ordinal models: whether the lower and the upper
-        threshold of a row is still in reach.
-    family : str
-    ordinary : bool
-        Whether what is left is a model of the family: rows and columns of it, no class out of reach.
-    strata : ndarray or None
-        Conditional and Cox models: the group of every row, by number. A risk set of a Cox model loses the rows that are
-        infinitely far below its event, so a stratum may fall apart into several.
-
-    Examples
-    --------
-    >>> import linsep
-    >>> found = linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1])
-    >>> left = found.refit()
-    >>> left.rows.tolist(), left.columns, left.dropped_columns
-    ([0, 1], ['Intercept'], {'x0': 'on the rows that are left it is zero'})
-    """
-
-    rows: Array
-    columns: list[str]
-    X: Any
-    y: Any
-    dropped_rows: dict[int, str]
-    dropped_columns: dict[str, str]
-    choices: Array | None = None
-    strata: Array | None = None
-    family: str = "binomial"
-    ordinary: bool = True  # whether it is a model of this family, without the choices
-
-    def fit(self, **options: Any) -> Any:
-        """Fit what is left with statsmodels; coefficients have the names of the columns.
-
-        Parameters
-        ----------
-        **options
-            Of statsmodels' ``fit``.
-
-        Returns
-        -------
-        results : statsmodels results
-
-        Raises
-        ------
-        ValueError
-            If no row is left, or what is left is no model that statsmodels fits.
-
-        Examples
-        --------
-        >>> import linsep
-        >>> left = linsep.separation([[0], [0], [0], [1], [1]], [0, 1, 1, 1, 1], names=["dose"]).refit()
-        >>> left.fit(disp=False).params.round(4).to_dict()  # log(2 / 1)
-        {'Intercept': 0.6931}
-        """
-        if len(self.rows) == 0:
-            raise ValueError("no row is left to fit: every one of them is fitted perfectly in the limit")
-        if not self.ordinary or self.family not in _STATSMODELS or np.ndim(self.y) != 1:
-            raise ValueError(
-                f"statsmodels has no model for what is left of this {self.family} one: use X, y and choices"
-            )
-        import pandas as pd
-        import statsmodels.api as sm
-
-        X = pd.DataFrame(self.X.toarray() if hasattr(self.X, "toarray") else self.X, columns=self.columns).astype(float)
-        y = self.y
-        if self.family in ("binomial", "multinomial"):
-            y = np.unique(y, return_inverse=True)[1]
-        return getattr(sm, _STATSMODELS[self.family])(y, X).fit(**options)
-
-    def __repr__(self) -> str:
-        return (
-            f"Refit({len(self.rows)} rows, columns {self.columns}; left out: {len(self.dropped_rows)} rows, "
-            f"{len(self.dropped_columns)} columns)"
-        )
 
 
 class Separation:
@@ -161,6 +62,8 @@ class Separation:
         A basis of the functions of the coefficients that have a finite estimate: coefficient names to numbers.
     names : list of str
     notes : list of str
+    given, model, face
+        What the answer is made of: the model as it was given, its constraints, and the face of their cone.
 
     Examples
     --------
@@ -175,14 +78,14 @@ class Separation:
     def __init__(
         self, given: Given, model: Model, face: RegressionFace, notes: list[str], listed: int | None = None
     ) -> None:
-        self._given, self._model, self._face = given, model, face
+        self.given, self.model, self.face = given, model, face
         self.listed = len(model.names) if listed is None else listed  # coefficients that are shown, the first ones
         self.names, self.notes, self.family = model.names, notes, given.family
         self._finder = Statuses(face)
         self.dimension, self.rank = face.dimension, len(face.columns)
-        self._position = {unknown: k for k, unknown in enumerate(face.columns)}
-        self._split = face.separated[model.system.ids]
-        self.kind = OVERLAP if not self._split.any() else COMPLETE if self._split.all() else QUASI
+        self.position = {unknown: k for k, unknown in enumerate(face.columns)}
+        self.split = face.separated[model.system.ids]
+        self.kind = OVERLAP if not self.split.any() else COMPLETE if self.split.all() else QUASI
         self.statuses = [self._own(j) for j in range(len(self.names))]
 
     # -----------------------------------------------------------------------------------------------------------
@@ -200,27 +103,27 @@ class Separation:
 
     @cached_property
     def _observations(self) -> tuple[Array, Array]:
-        model, n = self._model, self._given.n
+        model, n = self.model, self.given.n
         open_, seen = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         for owner in (model.first, model.second):
             fair = owner >= 0
             seen[owner[fair]] = True
-            open_[owner[fair & ~self._split]] = True
+            open_[owner[fair & ~self.split]] = True
         counted = np.zeros(n, dtype=bool)
-        counted[self._given.which] = True
+        counted[self.given.which] = True
         return np.flatnonzero(counted & (open_ | ~seen)), np.flatnonzero(seen & ~open_)
 
     @cached_property
     def direction(self) -> tuple[int, ...]:
         """The generic direction in integers without a common divisor."""
-        return tuple(self._public(self._face.direction))
+        return tuple(self.by_coefficient(self.face.direction))
 
-    def _public(self, g: list[int]) -> list[int]:
+    def by_coefficient(self, g: list[int]) -> list[int]:
         """Return unknowns of the face as numbers by coefficient."""
         values = [Fraction(0)] * len(self.names)
-        for j, unknown in enumerate(self._model.order):
-            if unknown in self._position:
-                values[j] = Fraction(g[self._position[unknown]] * self._model.scales[j])
+        for j, unknown in enumerate(self.model.order):
+            if unknown in self.position:
+                values[j] = Fraction(g[self.position[unknown]] * self.model.scales[j])
         return whole(values) if any(values) else [0] * len(values)
 
     @cached_property
@@ -242,16 +145,16 @@ class Separation:
             return ()
         if proved.combination is None:
             return tuple(self.separated.tolist())
-        rows = np.searchsorted(self._model.system.ids, proved.combination.rows)
-        owners = np.concatenate((self._model.first[rows], self._model.second[rows]))
+        rows = np.searchsorted(self.model.system.ids, proved.combination.rows)
+        owners = np.concatenate((self.model.first[rows], self.model.second[rows]))
         return tuple(np.unique(owners[owners >= 0]).tolist())
 
     @cached_property
     def estimable(self) -> list[dict[str, Fraction]]:
         """A basis of the functions that have a finite estimate."""
-        V, kept = self._face.span, self._face.columns
-        name = {unknown: self.names[j] for j, unknown in enumerate(self._model.order)}
-        scale = {unknown: self._model.scales[j] for j, unknown in enumerate(self._model.order)}
+        V, kept = self.face.span, self.face.columns
+        name = {unknown: self.names[j] for j, unknown in enumerate(self.model.order)}
+        scale = {unknown: self.model.scales[j] for j, unknown in enumerate(self.model.order)}
         table = V.tolist()
         own = {}  # the row in which each column of the basis has an entry alone
         for i, row in enumerate(table):
@@ -266,7 +169,9 @@ class Separation:
                     parts[free] = -Fraction(int(table[i][k]), int(table[free][k]))
             numbers = {name[kept[at]]: value / scale[kept[at]] for at, value in parts.items()}
             unit = numbers[name[kept[i]]]
-            for at, v in self._aliases if self._given.alias == "keep" else ():  # as the columns it depends on ask for
+            for at, v in (
+                self.alias_vectors if self.given.alias == "keep" else ()
+            ):  # as the columns it depends on ask for
                 along = sum((numbers.get(name, 0) * v[j] for j, name in enumerate(self.names) if j != at), Fraction(0))
                 numbers[self.names[at]] = -along / v[at]
             found.append({each: numbers[each] / unit for each in self.names if numbers.get(each)})
@@ -278,18 +183,18 @@ class Separation:
         names = self.names
         return {
             names[at]: {names[j]: -value / v[at] for j, value in enumerate(v) if value and j != at}
-            for at, v in self._aliases
+            for at, v in self.alias_vectors
             if at < self.listed
         }
 
     @cached_property
-    def _aliases(self) -> list[tuple[int, list[Fraction]]]:
+    def alias_vectors(self) -> list[tuple[int, list[Fraction]]]:
         """Coefficients outside the columns that are kept, each with a vector by coefficient that all rows are 0 on."""
-        N, model = self._face.aliases, self._model
+        N, model = self.face.aliases, self.model
         found = []
         for k in range(N.ncols()):
             v = [Fraction(int(N[u, k]) * scale) for u, scale in zip(model.order, model.scales, strict=True)]
-            at = next(j for j, unknown in enumerate(model.order) if v[j] and unknown not in self._position)
+            at = next(j for j, unknown in enumerate(model.order) if v[j] and unknown not in self.position)
             found.append((at, v))
         return found
 
@@ -315,9 +220,10 @@ class Separation:
         >>> found.status("a"), found.status("a + b")
         ('+inf', 'undetermined')
         """
-        return self._status([Fraction(0), *contrast(c, self.names)][1:])
+        return self.status_of([Fraction(0), *contrast(c, self.names)][1:])
 
-    def _status(self, c: list[Fraction]) -> str:
+    def status_of(self, c: list[Fraction]) -> str:
+        """Return the status of a function with one number for every coefficient."""
         inner = self._inner(c)
         if inner is None:
             return ALIASED
@@ -331,8 +237,8 @@ class Separation:
         """Numbers of the categories of an ordinal model that have no row that counts."""
         if self.family != "ordinal":
             return []
-        codes, classes = self._given.labels
-        return sorted(set(range(len(classes))) - set(codes[self._given.which].tolist()))
+        codes, classes = self.given.labels
+        return sorted(set(range(len(classes))) - set(codes[self.given.which].tolist()))
 
     @cached_property
     def _closed(self) -> list[int] | None:
@@ -343,7 +249,7 @@ class Separation:
         """
         if not self.empty:
             return None
-        found, K = list(self.direction), len(self._model.classes)
+        found, K = list(self.direction), len(self.model.classes)
         first = next(k for k in range(K) if k not in self.empty)
         for k in range(first + 1, K - 1):
             if k in self.empty:
@@ -354,13 +260,13 @@ class Separation:
 
     def _inner(self, c: list[Fraction]) -> dict[int, int] | None:
         """Return a function in the unknowns of the face, times a positive number; None if it is not estimable."""
-        model, face = self._model, self._face
+        model, face = self.model, self.face
         scaled = [Fraction(0)] * len(c)
         for j, unknown in enumerate(model.order):
             scaled[unknown] = c[j] * model.scales[j]
         if face.aliases.ncols():
-            dropped = any(value for unknown, value in enumerate(scaled) if unknown not in self._position)
-            if dropped or self._given.alias == "keep":
+            dropped = any(value for unknown, value in enumerate(scaled) if unknown not in self.position)
+            if dropped or self.given.alias == "keep":
                 exact = whole(scaled) if any(scaled) else [0] * len(scaled)
                 total = column(exact).transpose() * face.aliases
                 if any(total[0, k] for k in range(face.aliases.ncols())):
@@ -370,13 +276,13 @@ class Separation:
 
     def _unit(self, j: int) -> dict[int, int]:
         """Return the unit vector of a coefficient that is kept, exactly as large as its column."""
-        return {self._position[self._model.order[j]]: self._model.scales[j]}
+        return {self.position[self.model.order[j]]: self.model.scales[j]}
 
     def _own(self, j: int) -> str:
         """Return the status of a coefficient."""
-        unknown, aliases = self._model.order[j], self._face.aliases
-        shared = self._given.alias == "keep" and any(aliases[unknown, k] for k in range(aliases.ncols()))
-        return ALIASED if shared or unknown not in self._position else self._finder.status(self._unit(j))
+        unknown, aliases = self.model.order[j], self.face.aliases
+        shared = self.given.alias == "keep" and any(aliases[unknown, k] for k in range(aliases.ncols()))
+        return ALIASED if shared or unknown not in self.position else self._finder.status(self._unit(j))
 
     def predict_status(self, X: Any) -> Array:
         """Return, for new rows, whether maximum likelihood gives them a probability of exactly 0 or 1.
@@ -401,8 +307,6 @@ class Separation:
         >>> found.predict_status([[0], [2], [-1]]).tolist()
         ['inside', '1', '0']
         """
-        from linsep.prove.regression.predictions import predicted
-
         return predicted(self, X)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -431,7 +335,7 @@ class Separation:
         >>> found.check(), found.check(plain=True), found.check([[0], [0], [1], [1]], [0, 1, 0, 1])
         (True, True, False)
         """
-        given = self._given
+        given = self.given
         if X is not None:
             hidden = len(self.names) - self.listed
             options = {
@@ -439,7 +343,7 @@ class Separation:
                 "fit_intercept": given.offset, "values": given.values, "alias": given.alias, **others,
             }  # fmt: skip
             if given.family in ORDERED:
-                options["order"] = self._model.classes
+                options["order"] = self.model.classes
             try:
                 given = with_factors(gather(X, y, options))
             except ValueError:
@@ -499,10 +403,7 @@ class Separation:
         >>> linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1]).refit()
         Refit(2 rows, columns ['Intercept']; left out: 2 rows, 1 columns)
         """
-        from linsep.prove.regression.predictions import limiting
-
-        left: Refit = limiting(self)
-        return left
+        return limiting(self)
 
     # -----------------------------------------------------------------------------------------------------------
     # Words
@@ -563,11 +464,11 @@ class Separation:
         if aliased:
             parts.append(f"{len(aliased)} aliased")
         if self.kind != OVERLAP:
-            parts.append(f"{len(self.separated)} of {len(self._given.which)} rows separated")
+            parts.append(f"{len(self.separated)} of {len(self.given.which)} rows separated")
         return f"Separation({self.kind}: {'; '.join(parts)})"
 
     def _repr_html_(self) -> str:
         rows = list(zip(self.names, self.statuses, self.direction, strict=True))[: self.listed]
-        headline = f"{SEPARATED[self.kind]}; {len(self.separated):,} of {len(self._given.which):,} rows separated"
+        headline = f"{SEPARATED[self.kind]}; {len(self.separated):,} of {len(self.given.which):,} rows separated"
         proof = "Every status is proved in exact arithmetic; check() verifies it."
         return notebook_html(headline, proof, rows, ("coefficient", "status", "direction"))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -13,29 +10,21 @@ import numpy as np
 from linsep.clock import Clock, limited
 from linsep.data.arrays import is_sparse
 from linsep.data.parallel import quiet_algebra
-from linsep.errors import DataError, ParameterError
+from linsep.errors import ParameterError
 from linsep.problem import Values
 from linsep.prove.numbers.cells import (
     Cells,
-    ExactRows,
     LongDecimals,
-    cells,
-    nearest_doubles,
-    short_cells,
-    whole_table,
 )
 from linsep.prove.numbers.decimals import as_decimals
-from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, exact_rows
+from linsep.prove.numbers.given import BINARY, DECIMAL
 from linsep.prove.regression.cone import RegressionFace, reduce
-from linsep.prove.regression.families import Model, build
+from linsep.prove.regression.families import modeled
 from linsep.prove.regression.inputs import Given, gather, with_factors
 from linsep.prove.regression.results import COMPLETE, OVERLAP, QUASI, Separation
 
-_WIDE = 12_000  # unknowns; an exact basis of more takes gigabytes
 _LOOK = 64  # rows that show whether floats are short decimals
 _BLOCK = 4096  # rows that are looked at together
-_FEW_CELLS = 1 << 12  # that are integers at once
-_DENSE = 10_000_000  # cells of a sparse matrix that may be written out
 
 
 def separation(
@@ -133,69 +122,6 @@ def decide(given: Given, clock: Clock) -> Any:
         listed = len(model.names) - (len(full.names) - len(given.names))
         face = reduce(model.system, model.order[listed:] + model.order[:listed])  # columns may depend on factors
         return Separation(full, model, face, _notes(full, exact, face), listed)
-
-
-def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
-    """Return the rows of the model that is given, and its design in exact cells."""
-    exact = _design(given)
-    clock.check()
-    model = build(given, exact)
-    model.system.clock = clock
-    if len(model.names) > _WIDE:
-        raise DataError(
-            "", f"the model has {len(model.names):,} coefficients, those of absorbed factors among them, more than "
-            f"{_WIDE:,}: leave out a factor, or merge its rare levels"
-        )  # fmt: skip
-    return model, exact
-
-
-def _design(given: Given) -> Cells:
-    """Return a design in exact cells; doubles near to numbers too long for 64 bits may stand for them."""
-    X, values = given.X, given.values
-    _refuse_gaps(X, list(given.names))
-    found = short_cells(X, values)
-    if found is not None:
-        return found
-    if is_sparse(X):
-        if X.shape[0] * X.shape[1] > _DENSE:
-            raise DataError("X", "a sparse matrix has decimals of more than 15 digits: use {0}", ("values", BINARY))
-        return _design(replace(given, X=X.toarray()))
-    lazily = isinstance(X, LongDecimals)
-    if X.dtype == object and not lazily and any(isinstance(value, str | bytes) for value in X.flat):
-        X = np.array(list(exact_rows(X, values, given.names)), dtype=object).reshape(X.shape)
-    if not lazily and X.size <= _FEW_CELLS and (found := cells(X, values)) is not None:
-        return found
-    exact, zero = ExactRows(X, values), [Fraction(0)] * X.shape[1]
-    scaled = exact.scaled()
-    if scaled is not None:
-        return Cells(scaled[1], scaled[0], zero, exact)
-    X = whole_table(X)
-    exact = ExactRows(X, values)
-    signs = (X > 0).astype(np.float64) - (X < 0)
-    return Cells(signs, [exact.scale(j) for j in range(X.shape[1])], zero, exact, rough=True)
-
-
-def _refuse_gaps(X: Any, names: list[str]) -> None:
-    """Refuse NaN and infinity, with their place."""
-    stored = X.data if is_sparse(X) else nearest_doubles(X) if isinstance(X, LongDecimals) else X
-    if stored.dtype == object:
-        for k, value in enumerate(stored.ravel().tolist()):
-            if value is None or (isinstance(value, float | Decimal) and not math.isfinite(value)):
-                i, j = divmod(k, len(names))
-                raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {value!r}, which is not a number")
-        return
-    if stored.dtype.kind != "f" or all_finite(stored):
-        return
-    if is_sparse(X):
-        found = X.tocoo()
-        k = int(np.flatnonzero(~np.isfinite(found.data))[0])
-        i, j = int(found.coords[0][k]), int(found.coords[1][k])
-        value = found.data[k]
-    else:
-        i, j = (int(v) for v in np.argwhere(~np.isfinite(X))[0])
-        value = X[i, j]
-    what = "NaN" if np.isnan(value) else "infinity"
-    raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {what}; drop the row or fill in the value")
 
 
 def _notes(given: Given, exact: Cells, face: RegressionFace) -> list[str]:

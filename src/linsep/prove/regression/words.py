@@ -23,7 +23,7 @@ def counted(n: int, what: str) -> str:
 
 def summary(result: Any) -> str:
     """Return a table and sentences."""
-    n, s = len(result._given.which), len(result.separated)
+    n, s = len(result.given.which), len(result.separated)
     lines = [
         f"Separation in a {result.family} model: {SEPARATED[result.kind]}",
         f"rows       {n:,}, of which {s:,} {'is' if s == 1 else 'are'} separated (fitted perfectly in the limit)",
@@ -72,7 +72,7 @@ def sentences(result: Any, response: str = "y") -> list[str]:
 
 def _single_columns(result: Any) -> tuple[ColumnRule, ...]:
     """Return the columns of a binomial model that tell the responses apart alone, unless two values say it already."""
-    given = result._given
+    given = result.given
     y = np.asarray(given.y)
     if given.family != "binomial" or y.ndim != 1:
         return ()
@@ -87,7 +87,7 @@ def _advice(result: Any) -> str:
     """Return how to fit what is left."""
     if result.kind == "complete":
         return "No row is left to fit"
-    left, given = result.refit(), result._given
+    left, given = result.refit(), result.given
     ordinary = _is_ordinary(result, left)
     if not ordinary and left.strata is None:
         return f"What is left is no ordinary {result.family} model: refit() returns it"
@@ -103,7 +103,7 @@ def _advice(result: Any) -> str:
 
 def _is_ordinary(result: Any, left: Any) -> bool:
     """Return whether leaving out rows and columns is all that the limiting model asks for."""
-    given = result._given
+    given = result.given
     if left.strata is not None:
         rows = left.rows
         before = np.zeros(len(rows), dtype=np.intp) if given.strata is None else given.strata[rows]
@@ -128,7 +128,7 @@ def _aliases(result: Any, most: int = 6) -> list[str]:
 
 def _because(result: Any, name: str, response: str) -> str:
     """Return the simple reason, where there is one: all rows with a value of the column have one response."""
-    given = result._given
+    given = result.given
     if name not in given.names or given.family not in ("binomial", "poisson", "negative-binomial"):
         return ""
     column = given.X[:, [given.names.index(name)]]
