@@ -6,7 +6,10 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
+
+import grimp
 
 ROOT = Path(__file__).parents[2] / "src" / "linsep"
 FILES = sorted(ROOT.rglob("*.py"))
@@ -122,3 +125,29 @@ def test_the_walk_names_functions_that_exist():
             assert word in classes | {name for name, _ in functions(body)}, f"{file} has no {word}"
             named += 1
     assert named > 25
+
+
+def test_no_import_hides_a_cycle():
+    """Imports inside functions count, too."""
+    graph = grimp.build_graph("linsep", exclude_type_checking_imports=True)
+    modules = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    TopologicalSorter(modules).prepare()  # raises CycleError, with a cycle
+
+
+def test_no_module_reads_private_names_of_another():
+    """What begins with _ belongs to the module that defines it, or to a class that the module extends."""
+    libraries = {"_replace", "_asdict", "_fields", "_make", "_cache", "_cache_file", "_exog_grp", "_endog_grp"}
+    for file in FILES:
+        nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+        own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        own |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+        own |= {
+            node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+        }
+        for node in nodes:
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+                extended = ast.unparse(node.value) in ("self", "cls", "super()")
+                assert extended or node.attr in own | libraries, f"{name_of(file)}: {ast.unparse(node)}"
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("linsep"):
+                private = [each.name for each in node.names if each.name.startswith("_") and each.name != "__version__"]
+                assert not private, f"{name_of(file)}: {private}"
