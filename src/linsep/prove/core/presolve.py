@@ -53,11 +53,6 @@ class Reduction(NamedTuple):
     rows: Array | None  # numbers of the rows that are left, None for all
     contradicting: Array  # (m, 2) rows, as they are numbered here, that are equal but of different classes
 
-    @property
-    def changed(self) -> bool:
-        """Whether anything was left out."""
-        return self.columns is not None or self.rows is not None
-
     def plane(self, plane: Separator) -> Separator:
         """Return a plane for all columns."""
         if self.columns is None:
