@@ -254,24 +254,23 @@ def _bracket(hull: Hull, near: InRange, found: MarginPoint, gap: float, clock: C
     norms = near.norms(data.n_features)
     if W.any():
         lower = margin_bracket.lower(hull, W, b, norms, upper * (1 - gap / 2), clock)
-    pairs, exact = found.pairs, None
-    if not lower >= upper * (1 - gap):
-        exact = margin_bracket.optimum(hull, pairs, clock)
-    if exact is not None:
-        other = margin_bracket.on_grid(hull, exact.pairs, exact.multipliers)
-        if (bound := margin_bracket.upper(hull, exact.pairs, other, clock)) < upper:
-            pairs, a, upper = exact.pairs, other, bound
-        plane = exact.rounded(hull, clock)
-        bound = margin_bracket.lower(hull, *plane, norms, upper * (1 - gap / 2), clock)
-        if bound > lower:
-            (W, b), lower = plane, bound
-    if exact is not None and not lower > _MOST_LOST * upper:
-        offsets, bound = margin_bracket.lower_exactly(hull, exact.W, exact.b, clock)
-        if bound > lower:
-            W, b, lower = exact.W, offsets, bound
-    if not lower > 0:
+    if not lower > 0:  # raises NotSeparable where there is no plane
         W, b = _decided(data, clock)
         b, lower = margin_bracket.lower_exactly(hull, W, b, clock)
+    pairs = found.pairs
+    exact = None if lower >= upper * (1 - gap) else margin_bracket.optimum(hull, pairs, clock)
+    if exact is not None:
+        multipliers = margin_bracket.on_grid(hull, exact.pairs, exact.multipliers)
+        bound = margin_bracket.upper(hull, exact.pairs, multipliers, clock)
+        if bound < upper:
+            pairs, a, upper = exact.pairs, multipliers, bound
+        plane: tuple[Any, Any] = exact.rounded(hull, clock)
+        bound = margin_bracket.lower(hull, *plane, norms, upper * (1 - gap / 2), clock)
+        if max(bound, lower) < _MOST_LOST * upper:
+            offsets, bound = margin_bracket.lower_exactly(hull, exact.W, exact.b, clock)
+            plane = exact.W, offsets
+        if bound > lower:
+            (W, b), lower = plane, bound
     kept = np.flatnonzero(a)
     pairs = pairs[kept]
     order = np.argsort(pairs)
