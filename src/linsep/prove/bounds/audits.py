@@ -259,7 +259,6 @@ def _recorded(model: Any) -> Array:
 
 
 def _in_c_order(rows: Rows) -> Rows:
-    """Return rows as compiled code wants them."""
     if isinstance(rows, Dense) and not rows.data.flags.c_contiguous:
         return take(rows, slice(None))
     return rows
@@ -457,7 +456,6 @@ def _terms(trail: Trail) -> int:
 
 
 def _row(trail: Trail, step: int) -> int:
-    """Return the row on which a mistake fell."""
     i = int(trail.trace[step]) // len(trail.start)
     return i if trail.kept is None else int(trail.kept[i])
 

@@ -257,7 +257,6 @@ def _row(rows: Rows, values: Any, k: int) -> tuple[Any, Any]:
 
 
 def _squared(values: Floats) -> Fraction:
-    """Return the exact sum of squares."""
     numbers, exponent = over_power(values.ravel())
     return Fraction(sum(a * a for a in numbers)) * Fraction(4) ** exponent
 

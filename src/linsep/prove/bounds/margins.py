@@ -254,24 +254,23 @@ def _bracket(hull: Hull, near: InRange, found: MarginPoint, gap: float, clock: C
     norms = near.norms(data.n_features)
     if W.any():
         lower = margin_bracket.lower(hull, W, b, norms, upper * (1 - gap / 2), clock)
-    pairs, exact = found.pairs, None
-    if not lower >= upper * (1 - gap):
-        exact = margin_bracket.optimum(hull, pairs, clock)
-    if exact is not None:
-        other = margin_bracket.on_grid(hull, exact.pairs, exact.multipliers)
-        if (bound := margin_bracket.upper(hull, exact.pairs, other, clock)) < upper:
-            pairs, a, upper = exact.pairs, other, bound
-        plane = exact.rounded(hull, clock)
-        bound = margin_bracket.lower(hull, *plane, norms, upper * (1 - gap / 2), clock)
-        if bound > lower:
-            (W, b), lower = plane, bound
-    if exact is not None and not lower > _MOST_LOST * upper:
-        offsets, bound = margin_bracket.lower_exactly(hull, exact.W, exact.b, clock)
-        if bound > lower:
-            W, b, lower = exact.W, offsets, bound
-    if not lower > 0:
+    if not lower > 0:  # raises NotSeparable where there is no plane
         W, b = _decided(data, clock)
         b, lower = margin_bracket.lower_exactly(hull, W, b, clock)
+    pairs = found.pairs
+    exact = None if lower >= upper * (1 - gap) else margin_bracket.optimum(hull, pairs, clock)
+    if exact is not None:
+        multipliers = margin_bracket.on_grid(hull, exact.pairs, exact.multipliers)
+        bound = margin_bracket.upper(hull, exact.pairs, multipliers, clock)
+        if bound < upper:
+            pairs, a, upper = exact.pairs, multipliers, bound
+        plane: tuple[Any, Any] = exact.rounded(hull, clock)
+        bound = margin_bracket.lower(hull, *plane, norms, upper * (1 - gap / 2), clock)
+        if max(bound, lower) < _MOST_LOST * upper:
+            offsets, bound = margin_bracket.lower_exactly(hull, exact.W, exact.b, clock)
+            plane = exact.W, offsets
+        if bound > lower:
+            (W, b), lower = plane, bound
     kept = np.flatnonzero(a)
     pairs = pairs[kept]
     order = np.argsort(pairs)
@@ -341,7 +340,10 @@ def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> MarginPoint:
         below = np.flatnonzero(looked.values * size < 1 - gap / 4)
         fresh = np.setdiff1d(looked.pairs(below, hull.data.classes), pool)
         if len(fresh) == 0 and tol <= gap / 16:
-            return MarginPoint(*_centered(hull, W, offsets, looked.values), pairs, multipliers)
+            if hull.form == "affine" and hull.blocks == 1:  # to the middle between the classes
+                ahead, behind = (looked.values[hull.data.y == c].min() for c in (1, 0))
+                offsets = offsets + (behind - ahead) / 2
+            return MarginPoint(W, offsets, pairs, multipliers)
         # no use in solving much better than the set is known; but if it is known, as well as can be
         tol = 0.1 * float(max(0.0, 1 - looked.values.min() * size)) if len(fresh) else 0.0
         step = max(1000, min(2 * hull.size, len(pool) // 2))
@@ -412,11 +414,3 @@ def _first_pairs(hull: Hull) -> Array:
         return rows * 2 + 1 - hull.data.y[rows]
     rival = (hull.data.y[rows] + rng.integers(1, hull.blocks, len(rows))) % hull.blocks
     return rows * hull.blocks + rival
-
-
-def _centered(hull: Hull, W: Floats, b: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Move the plane to the middle between the two classes, where it may be moved."""
-    if hull.form != "affine" or hull.blocks > 1:
-        return W, b
-    ahead, behind = values[hull.data.y == 1].min(), values[hull.data.y == 0].min()
-    return W, b + (behind - ahead) / 2

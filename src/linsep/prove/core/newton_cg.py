@@ -126,7 +126,6 @@ def likely_work(rows: int, block: int) -> float:
 
 
 def _own(S: Floats, y: Array) -> Floats:
-    """Return the score of every row's own class, as a column."""
     return S[np.arange(len(S)), y][:, None]
 
 

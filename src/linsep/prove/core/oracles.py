@@ -13,7 +13,6 @@ Where that does not end, ``exact_steps`` goes on from the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -88,9 +87,7 @@ def least_squares(constraints: Constraints) -> OraclePlane | None:
     if c.n * c.block > _LEAST_SQUARES_CELLS:
         return None
     c.clock.check()
-    X = to_floats(data.rows, np.arange(c.n), data.n_features) * view.unit - view.center
-    X = np.column_stack((X, np.full(c.n, view.constant))) if data.offset else X
-    goal = np.eye(c.classes)[data.y]
+    X, goal = _dense(c), np.eye(c.classes)[data.y]
     for solve in (_by_gram_matrix, np.linalg.lstsq):  # the second takes ten times as long, but for any rank
         try:
             W = solve(X, goal, rcond=None)[0].T
@@ -103,6 +100,13 @@ def least_squares(constraints: Constraints) -> OraclePlane | None:
             return None
         c.clock.check()
     return None
+
+
+def _dense(constraints: Constraints) -> Floats:
+    """Return all rows as the view shows them."""
+    c, data, view = constraints, constraints.data, constraints.view
+    X = to_floats(data.rows, np.arange(c.n), data.n_features) * view.unit - view.center
+    return np.column_stack((X, np.full(c.n, view.constant))) if data.offset else X
 
 
 def _by_gram_matrix(X: Floats, goal: Floats, rcond: None) -> tuple[Floats]:  # noqa: ARG001
@@ -123,10 +127,11 @@ def truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
         if not clock.allows(_VISITS * data.rows.data.size):
             raise OutOfTime
         Z, sizes = scaled_rows(c.view)
-        weights = lambda v: v  # noqa: E731
     elif fits(c.n, c.classes, c.block):
         clock.check()
-        Z, sizes, weights = _standardized(c)
+        Z = _dense(c)
+        sizes = _sizes(Z)
+        Z = (Z / sizes[:, None]).astype(np.float32 if Z.size > _SHORT_FLOATS else np.float64)
     else:
         return None
     if not np.isfinite(Z.data).all():
@@ -134,7 +139,7 @@ def truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
     rows = Inequalities(Z, data.y, c.classes)
     v, h = least_slacks(rows, clock, patient=c.classes == 2)
     W = v.reshape(-1, c.block)
-    w = weights(W if c.classes == 2 else W[1:] - W[0]).ravel()
+    w = (W if c.classes == 2 else W[1:] - W[0]).ravel()
     if h.min() > 0 and c.view.sweep(w)[0].min() > 0:
         return OraclePlane(w)
     below = np.flatnonzero(h < 1)
@@ -146,35 +151,6 @@ def truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
     c.cancel = ids, slack / sizes[below]
     some = contradiction(c.view, ids, slack, clock)
     return None if some is None else Cancel(*some, None)
-
-
-def _standardized(constraints: Constraints) -> tuple[Floats, Floats, Callable[[Floats], Floats]]:
-    """Return dense rows of size 1, their sizes, and how weights of these become weights of the view.
-
-    All rows show the mean and spread of each column: one of few values that are not zero counts, too.
-    """
-    data, view = constraints.data, constraints.view
-    n, d = constraints.n, data.n_features
-    X = to_floats(data.rows, np.arange(n), d) * view.unit - view.center
-    middle = X.mean(axis=0) if data.offset else np.zeros(d)
-    X -= middle
-    spread = np.sqrt(np.einsum("ij,ij->j", X, X) / n)
-    spread[spread == 0] = 1.0
-    X /= spread
-    constant = float(np.median(np.linalg.norm(X, axis=1))) or 1.0
-    X = np.column_stack((X, np.full(n, constant))) if data.offset else X
-    sizes = np.linalg.norm(X, axis=1)
-    sizes[sizes == 0] = 1.0
-    X /= sizes[:, None]
-
-    def weights(W: Floats) -> Floats:
-        V = W.copy()
-        V[:, :d] /= spread
-        if data.offset:
-            V[:, d] = (V[:, d] * constant - V[:, :d] @ middle) / view.constant
-        return V
-
-    return X.astype(np.float32 if X.size > _SHORT_FLOATS else np.float64), sizes, weights
 
 
 def working_set_newton(

@@ -53,11 +53,6 @@ class Reduction(NamedTuple):
     rows: Array | None  # numbers of the rows that are left, None for all
     contradicting: Array  # (m, 2) rows, as they are numbered here, that are equal but of different classes
 
-    @property
-    def changed(self) -> bool:
-        """Whether anything was left out."""
-        return self.columns is not None or self.rows is not None
-
     def plane(self, plane: Separator) -> Separator:
         """Return a plane for all columns."""
         if self.columns is None:
@@ -85,24 +80,19 @@ def reduced(data: Data, clock: Clock) -> Reduction:
     """Leave out columns and rows that have no say."""
     clock.check()
     narrow, columns = _without_columns(data)
-    numbers = np.empty(0, dtype=np.intp)
     n = len(data.y)
     some = np.arange(0, n, -(-n // SAMPLE))
     rows, contradicting = None, np.empty((0, 2), np.intp)
-    if _repeating(narrow, some):
+    dense = isinstance(narrow.rows, Dense) and narrow.n_features > 0
+    if dense and len(np.unique(narrow.rows.data[some, 0])) == len(some):
+        pass  # their first cells tell rows apart
+    elif len(np.unique(fingerprints(take(narrow.rows, some), narrow.n_features))) < len(some):
         numbers, contradicting = _repeats(narrow)
         if len(numbers) <= (1 - COPY_SHARE) * n:
             rows = numbers
             narrow = narrow._replace(rows=some_rows(narrow.rows, rows), y=narrow.y[rows])
             contradicting = np.searchsorted(rows, contradicting)
     return Reduction(narrow, data, columns, rows, contradicting)
-
-
-def _repeating(data: Data, some: Array) -> bool:
-    """Return whether two of some rows are equal."""
-    if isinstance(data.rows, Dense) and data.n_features and len(np.unique(data.rows.data[some, 0])) == len(some):
-        return False  # their first cells tell them apart
-    return len(np.unique(fingerprints(take(data.rows, some), data.n_features))) < len(some)
 
 
 def _repeats(data: Data) -> tuple[Array, Array]:
@@ -253,7 +243,6 @@ def _heights(data: Data, plane: Separator, which: Array) -> Floats:
 
 
 def _cells(table: Array, which: slice | Array, columns: Array) -> Array:
-    """Return some rows and columns of a table, in C order."""
     every = len(columns) == table.shape[1]
     part = table[which] if every or isinstance(which, slice) else table[which[:, None], columns]
     return np.ascontiguousarray(part if part.shape[1] == len(columns) else part[:, columns])
@@ -393,7 +382,6 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio, as in Knuth's m
 
 @_compiled
 def _mixed(key, word):
-    """Return a hash of what came before and one word more."""
     key = (key ^ word) * _MULTIPLIER
     return key ^ (key >> np.uint64(29))
 

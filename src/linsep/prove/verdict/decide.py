@@ -249,7 +249,6 @@ class VerdictSearch:
 
 
 def _of_equal_rows(data: Data, pair: Array) -> Refutation:
-    """Return the refutation by two equal rows of different classes."""
     return Refutation(pair.astype(np.intp), (Fraction(1), Fraction(1)), data.y[pair[::-1]].astype(np.intp))
 
 

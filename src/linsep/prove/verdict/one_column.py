@@ -182,7 +182,6 @@ def _blocks(X: Any, y: Array, counts: Array, few: int) -> Iterator[tuple[Array, 
 
 @compiled()
 def _count_stored(places, indptr, y, stored):
-    """Count the values that are stored of each column in each class."""
     for i in range(y.size):
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             stored[y[i], places[p]] += 1

@@ -158,7 +158,6 @@ def _in_parts(X: Any, codes: Array, asked: _Asked) -> Claim:
 
 
 def _matrix(data: Data) -> Any:
-    """Return rows as an array or CSR matrix."""
     return data.rows.data if isinstance(data.rows, Dense) else to_scipy(data.rows, data.n_features)
 
 
