@@ -50,7 +50,7 @@ def table(path: Path, n: int, d: int, classes: int, seed: int = 0) -> str:
 def bare(path: str, size: int) -> float:
     """Return the time of the kernel alone: the passes of one round, shard after shard, in this process."""
     source, shards = cut(read(path), size)
-    parameters = Perceptron(shuffle=False)._parameters(0)
+    parameters = Perceptron(shuffle=False).run_parameters(0)
     classes = np.arange(CLASSES, dtype=np.float32)
     W, b = np.zeros((CLASSES, FEATURES)), np.zeros(CLASSES)
     encoder = BatchEncoder(classes, np.ones(CLASSES), parameters)

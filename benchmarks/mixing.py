@@ -65,7 +65,7 @@ def fitted(model: Perceptron, X: Any, y: Any, shards: int) -> Perceptron:
     ]
     ignored = dict.fromkeys(("take_width", "take_dropped"), lambda *_: None)
     source = SimpleNamespace(positive=None, names=None, n_numbers=d, **ignored)
-    parameters = model._parameters(model._draw_seed())
+    parameters = model.run_parameters(model.draw_seed())
     rounds = Rounds(Here(raw), source, parameters, "none")  # type: ignore[arg-type]
     rounds.hooks = Hooks(evaluate=False)
     model.n_features_in_ = d

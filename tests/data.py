@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import re
 import signal
 import warnings
@@ -14,6 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 from linsep.data.read import read
 from linsep.data.source import Source
 from linsep.errors import ReadError
+from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.claims import Data
 from linsep.prove.numbers.tables import table_of
 
@@ -66,6 +68,11 @@ def data_of(X, y, classes, offset):
     """Return rows in machine numbers with their class numbers, as verdicts want them."""
     found = table_of(X, y, classes)
     return Data(found.stored(), found.codes, found.X.shape[1], len(classes), offset)
+
+
+def sealed(content):
+    """Return a document whose digest fits, as a forger would write it: it is no secret."""
+    return json.dumps({**content, "digest": digest_of(content)})
 
 
 def few(cases, quick):

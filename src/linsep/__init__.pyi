@@ -21,6 +21,7 @@ from linsep.models.estimators import KernelPerceptron as KernelPerceptron
 from linsep.models.estimators import MaxMarginClassifier as MaxMarginClassifier
 from linsep.models.estimators import PassiveAggressive as PassiveAggressive
 from linsep.models.estimators import Perceptron as Perceptron
+from linsep.models.estimators import steps as steps
 from linsep.models.exchange import from_liblinear as from_liblinear
 from linsep.models.exchange import to_liblinear as to_liblinear
 from linsep.models.exchange import to_onnx as to_onnx
@@ -31,7 +32,6 @@ from linsep.models.orders import HardOrder as HardOrder
 from linsep.models.orders import hardest_order as hardest_order
 from linsep.models.separation_check import SeparationCheck as SeparationCheck
 from linsep.models.visit_records import Step as Step
-from linsep.models.visit_records import steps as steps
 from linsep.pages.explorer import explore as explore
 from linsep.pages.reporting import report as report
 from linsep.prove.bounds.audits import Audit as Audit

@@ -234,7 +234,7 @@ def test_a_proof_ends_a_run():
         assert problem.machines == 1
         return ProofAttempt(0.5, "a proof" if len(asked) == 4 else None) if len(asked) % 2 == 0 else None
 
-    parameters = Perceptron(max_iter=50)._parameters(0)
+    parameters = Perceptron(max_iter=50).run_parameters(0)
     found = fit(small_problem(parameters), parameters, State(Weights.zero(1, 3), WeightTracker()), Hooks(prover=prover))
     assert asked == [0, 1, 2, 3]
     assert (found.run.stop, found.proof, len(found.run.passes)) == (Stop.NOT_SEPARABLE, ProofAttempt(0.5, "a proof"), 3)
@@ -243,7 +243,7 @@ def test_a_proof_ends_a_run():
 
 def test_a_clock_ends_a_run():
     clock = Clock()
-    parameters = Perceptron(max_iter=50)._parameters(0)
+    parameters = Perceptron(max_iter=50).run_parameters(0)
     hooks = Hooks(watch=lambda number, *_: number == 3 and clock.cancel(), clock=clock)
     state = State(Weights.zero(1, 3), WeightTracker())
     with pytest.raises(Cancelled):
@@ -254,7 +254,7 @@ def test_a_clock_ends_a_run():
 def test_batches_can_be_left_and_iterated_again(tmp_path):
     X, y = noise(300, 4)
     source = read(csv(tmp_path, X, y), block_bytes=500)
-    problem = source_problem(source, Perceptron(shuffle=False)._parameters(0), "standard")
+    problem = source_problem(source, Perceptron(shuffle=False).run_parameters(0), "standard")
     first = next(iter(problem.batches))
     for _ in range(2):
         rows = [batch.examples.rows.data for batch in problem.batches]

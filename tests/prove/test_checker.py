@@ -1,8 +1,6 @@
-"""The checker in the browser agrees with Python's on proofs that hold and on forged ones, and needs no network."""
+"""The checker in the browser judges as Python's do, and needs no network; forged proofs are judged under node."""
 
 import base64
-import hashlib
-import inspect
 import io
 import json
 import random
@@ -17,10 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from test_forged_proofs import sentence
 from test_separation import FAMILIES
-from test_separation_proofs import answer as separation_answer
-from test_separation_proofs import forgeries
 from test_separation_proofs import proofs as separation_proofs
 
 import linsep
@@ -32,7 +27,6 @@ playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for P
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-DECIMALS = "values" in inspect.signature(linsep.separate).parameters
 CHECK = """async (cases) => {
   const found = [];
   for (const {document, table} of cases) {
@@ -65,13 +59,6 @@ def page(browser, tmp_path_factory):
     context.close()
 
 
-def sealed(content):
-    """Return a document whose digest fits, as a forger would: it is no secret."""
-    rest = {name: value for name, value in content.items() if name != "digest"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**rest, "digest": hashlib.sha256(text.encode()).hexdigest()})
-
-
 KINDS = ("overlap", "quasi", "separable")
 
 
@@ -95,7 +82,7 @@ def problems():
             X[:, 0] = 2 * X[:, 1]
         y = rng.integers(0, classes, n)
         if len(set(y.tolist())) > 1:
-            yield X, y, {"fit_intercept": bool(t % 2)} | ({"values": "decimal"} if DECIMALS and t % 5 == 0 else {})
+            yield X, y, {"fit_intercept": bool(t % 2)} | ({"values": "decimal"} if t % 5 == 0 else {})
 
 
 def kind_of(text):
@@ -126,53 +113,12 @@ def test_proofs_that_hold(page, proofs):
         }[kind]
 
 
-def forged(text, rng):
-    """Return a document in which one thing was changed, with a digest that fits again."""
-    content = json.loads(text)
-    plane, refutation = content["separator"] or {}, content["refutation"] or {}
-    numbers = ["0", "1", "-1", "2", "1/3", "0x1.8p-1"]
-    changes = {
-        "kind": lambda: content.update(kind=rng.choice(KINDS)),
-        "offset": lambda: content.update(fit_intercept=not content["fit_intercept"]),
-        "values": lambda: content.update(values={"binary": "decimal", "decimal": "binary"}[content["values"]]),
-        "classes": lambda: content.update(classes=[*content["classes"], 99]),
-        "swapped": lambda: content.update(classes=content["classes"][::-1]),
-        "data": lambda: content["data"].update(sha256="0" * 64),
-        "rows": lambda: content["data"].update(n_rows=content["data"]["n_rows"] + 1),
-        "weight": lambda: plane["w"][0].__setitem__(0, rng.choice(numbers)),
-        "b": lambda: plane["b"].__setitem__(0, rng.choice(numbers)),
-        "row": lambda: refutation["rows"].__setitem__(0, rng.randrange(8)),
-        "rival": lambda: refutation["rivals"].__setitem__(0, rng.randrange(5)),
-        "multiplier": lambda: refutation["multipliers"].__setitem__(0, rng.choice(numbers)),
-        "without": lambda: [part.pop() for part in refutation.values()],
-        "no plane": lambda: content.update(separator=None),
-        "no refutation": lambda: content.update(refutation=None),
-    }
-    try:
-        changes[rng.choice(sorted(changes))]()
-    except (KeyError, IndexError):
-        return None
-    content["meaning"] = sentence(content["kind"], content["fit_intercept"], content["classes"])
-    return sealed(content)
-
-
 def believed(text, X, y):
     """Say whether Python accepts a document."""
     try:
         return linsep.verify(text, X, y)
     except (ValueError, OSError):  # what does not begin as a document is taken for a path
         return False
-
-
-def test_forged_proofs(page, proofs):
-    rng = random.Random(3)
-    cases = [(forged(text, rng), X, y) for text, X, y in proofs for _ in range(20)]
-    cases = [case for case in cases if case[0] is not None]
-    assert len(cases) > 500
-    wanted = [believed(*case) for case in cases]
-    assert 0 < sum(wanted) < 0.4 * len(cases)  # some changes change nothing
-    for (holds, reason, _), case, want in zip(checked(page, cases), cases, wanted, strict=True):
-        assert holds == want, (reason, case)
 
 
 def test_changed_data(page, proofs):
@@ -198,57 +144,6 @@ def test_storage_does_not_matter(page):
     text = linsep.to_json(linsep.separate(large, labels), large, np.array(labels))
     (found,) = checked(page, [(text, large, np.array(labels))])
     assert found[0], found
-
-
-def hostile():
-    """Yield documents that take for ever, or break what reads them carelessly."""
-    X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]
-    good = json.loads(linsep.to_json(linsep.separate(X, y), X, y))
-
-    def renewed(**changes):
-        return sealed({**good, **changes})
-
-    def refutation(multipliers=None, **changes):
-        key = "multipliers" if "kind" in good else "weights"
-        changed = {**good["refutation"], **changes} | ({} if multipliers is None else {key: multipliers})
-        return renewed(refutation=changed)
-
-    yield "[" * 200_000
-    yield '{"a":' * 200_000
-    yield ""
-    yield "null"
-    yield '"' + "x" * 1_000_000
-    yield json.dumps(good).replace('"classes"', '"classes": [1, 2], "classes"', 1)
-    yield json.dumps({**good, "n_features": 10**30})
-    yield renewed(format="linsep proof 3")
-    yield renewed(kind="__proto__", verdict="__proto__")
-    yield renewed(kind="toString", verdict="toString")
-    yield renewed(n_features=True)
-    yield renewed(n_features=-1)
-    yield renewed(classes=[0, {}])
-    yield renewed(classes=[0, "0.0"])
-    yield renewed(separator={"w": [["0", "0"]], "b": ["0"]})
-    yield renewed(data={**good["data"], "n_rows": 2**70})
-    yield refutation(rows=[0, 1, 2, 2**70])
-    yield refutation(rows=[0, 1, 2, 9007199254740991])
-    yield refutation(rows=[0, 1, 2, 0.5])
-    yield refutation(multipliers=["1", "1", "1", "1e300000000"])
-    yield refutation(multipliers=["1", "1", "1", "0x1p99999999999"])
-    yield refutation(multipliers=["1", "1", "1", "1/0"])
-    yield refutation(multipliers=["1", "1", "1", "9" * 1_000_000])
-    yield refutation(multipliers=["1", "1", "1", 1])
-    yield refutation(multipliers=["1", "1", "1", "inf"])
-    primes = [p for p in range(3, 9000) if all(p % q for q in range(2, int(p**0.5) + 1))]
-    long = [f"1/{p ** (3900 * 3 // len(str(p)) // 4)}"[:3900] for p in primes[:400]]
-    yield refutation(rows=[0] * 400, rivals=[1] * 400, multipliers=long)
-
-
-def test_hostile_documents_are_refused(page):
-    X, y = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
-    cases = [(text, X, y) for text in hostile()]
-    for (holds, reason, _), (text, *_) in zip(checked(page, cases), cases, strict=True):
-        assert holds is False, text[:200]
-        assert reason
 
 
 def test_a_wide_problem_ends_in_time(page):
@@ -431,19 +326,11 @@ def test_what_has_no_document_has_no_button():
 # Separation in regression models
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_proofs_of_separation_and_forged_ones(page, family):
-    cases = []
-    for text, X, y in separation_proofs(family, 8):
-        cases.append((text, X, y))
-        cases += [(changed, X, y) for _, changed in list(forgeries(text))[:: 1 if len(cases) < 200 else 9]]
-    said = page.evaluate(CHECK, [{"document": text, "table": checker.table_of(X, y)} for text, X, y in cases])
-    held = 0
-    for (holds, reason, steps), (text, X, y) in zip(said, cases, strict=True):
-        assert holds == bool(separation_answer(text, X, y, plain=True)), (reason, text)
-        assert not holds or [step.split(":")[0] for step in steps][-2:] == ["The rest", "The coefficients"]
-        held += holds
-    assert held >= 8
+def test_proofs_of_separation(page):
+    cases = [case for family in FAMILIES for case in separation_proofs(family, 2)]
+    for holds, reason, steps in checked(page, cases):
+        assert holds, reason
+        assert [step.split(":")[0] for step in steps][-2:] == ["The rest", "The coefficients"]
 
 
 def test_a_dropped_file_is_read_as_the_proof_of_a_model_says(page, tmp_path):

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from test_forged_proofs import OTHERS, ROWS, about_these, changed, independent, outcome, scores_of, value, whole_number
 
+from data import sealed
 from fewest_oracle import fewest, items
 from javascript import judged
 from linsep import fewest_errors, to_json
-from linsep.prove.check.linsep_check import digest_of
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "proof-schema.json").read_text(encoding="utf-8"))
 PROBLEMS = {
@@ -241,12 +241,8 @@ def test_all_checks_agree_and_none_is_fooled(name):
     found = fewest_errors(X, y, fit_intercept=offset, **options)
     genuine = json.loads(to_json(found, X, y))
     jsonschema.Draft202012Validator(SCHEMA).validate(genuine)
-    contents, accepted = [genuine], 0
-    while len(contents) < 600:
-        content = forged(genuine, rng)
-        content["digest"] = digest_of(content)
-        contents.append(content)
-    texts = [json.dumps(content) for content in contents]
+    contents, accepted = [genuine, *(forged(genuine, rng) for _ in range(599))], 0
+    texts = [sealed(content) for content in contents]
     script = [holds for holds, _ in judged(texts, X, y)]
     for content, text, in_browser in zip(contents, texts, script, strict=True):
         truth = independent(content, X, y, _holds)
@@ -283,7 +279,7 @@ def test_hostile_trees_are_refused():
     documents.append({**genuine, "common": [[0, 0]] * 20_000, "tree": [{"packing": []}] * 20_000})
     documents.append({**genuine, "bits": 10**15})
     documents.append({**genuine, "common": [[0, 10**19]]})
-    texts = [json.dumps({**each, "digest": digest_of(each)}) for each in documents]
+    texts = [sealed(each) for each in documents]
     for text in texts:
         for plain in (False, True):
             assert not outcome(text, X, y, plain=plain)
@@ -303,7 +299,7 @@ def test_weights_whose_sum_wraps_around_are_refused():
             "meaning": f"of all planes the best has at least 0 and at most {upper} errors{weighed}",
         }  # fmt: skip
         content = {**genuine, **told}
-        text = json.dumps({**content, "digest": digest_of(content)})
+        text = sealed(content)
         assert not outcome(text, X, y, plain=False)
         assert not outcome(text, X, y, plain=True)
         assert judged([text], X, y)[0][0] is False

@@ -9,9 +9,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from data import sealed
 from javascript import judged
 from linsep import separate, to_json
-from linsep.prove.check.linsep_check import digest_of, fingerprint
+from linsep.prove.check.linsep_check import fingerprint
 from linsep.prove.checking import check_document
 from linsep.prove.documents import opened
 from oracles import in_integers, rank
@@ -245,9 +246,7 @@ def test_all_checks_agree_on_forged_documents(name):
     assert independent(genuine, X, y)
     accepted = 0
     contents = [forged(genuine, rng) for _ in range(900)]
-    for content in contents:
-        content["digest"] = digest_of(content)
-    texts = [json.dumps(content) for content in contents]
+    texts = [sealed(content) for content in contents]
     for content, text, (in_browser, _) in zip(contents, texts, judged(texts, X, y), strict=True):
         truth = independent(content, X, y)
         assert outcome(text, X, y, plain=False) == truth, text
@@ -279,7 +278,6 @@ def _compare(genuine, X, y):
     if content["data"] != genuine["data"]:
         assert not outcome(text, X, y, plain=False)
         assert not outcome(text, X, y, plain=True)
-    content["digest"] = digest_of(content)
     truth = independent(content, X, y)
-    assert outcome(json.dumps(content), np.array(X), y, plain=False) == truth
-    assert outcome(json.dumps(content), X, y, plain=True) == truth
+    assert outcome(sealed(content), np.array(X), y, plain=False) == truth
+    assert outcome(sealed(content), X, y, plain=True) == truth

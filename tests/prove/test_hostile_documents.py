@@ -8,20 +8,15 @@ import numpy as np
 import pytest
 
 import linsep
-from data import few
+from data import few, sealed
 from javascript import answers
 from linsep.pages import checker
-from linsep.prove.check.linsep_check import LARGEST, digest_of
+from linsep.prove.check.linsep_check import LARGEST
 from linsep.prove.documents import checker_program
 
 X, Y = [[0], [1], [2], [1]], [0, 0, 1, 1]  # quasi: a plane and a refutation
 MOST = 512 << 20  # bytes of address space of the plain program
 MORE = 1 << 30  # bytes that the fast check may take beyond what linsep takes
-
-
-def sealed(content):
-    """Return a document whose digest fits, as a forger would: it is no secret."""
-    return json.dumps({**content, "digest": digest_of(content)})
 
 
 GENUINE = linsep.to_json(linsep.separate(X, Y), X, Y)

@@ -16,12 +16,11 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from threadpoolctl import threadpool_info
 
 import linsep
-from data import data_of
+from data import data_of, sealed
 from linsep import Perceptron, Verdict, from_json, separate, separator, to_json, verify
 from linsep.clock import Clock, OutOfTime
 from linsep.data.parallel import in_parallel
 from linsep.prove.check.exact_signs import difference
-from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.core import exact_steps, facial_reduction, scaled_view
 from linsep.prove.numbers import algebra
 from linsep.prove.verdict.decide import decide as decide_data
@@ -587,7 +586,7 @@ def test_forged_documents_are_refused():
     content = json.loads(to_json(separate(X, y), X, y))
     content["refutation"]["multipliers"][0] = "2"
     content.pop("digest")
-    assert not verify(json.dumps({**content, "digest": digest_of(content)}), X, y)
+    assert not verify(sealed(content), X, y)
     with pytest.raises(ValueError, match="not a valid proof"):
         verify("{}", X, y)
     with pytest.raises(ValueError, match="labels that are text or numbers"):

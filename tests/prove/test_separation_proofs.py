@@ -1,6 +1,5 @@
 """Proofs of separation as documents: every checker says the same of good and of forged ones, about arrays and files."""
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -13,18 +12,11 @@ import scipy.sparse as sp
 from test_separation import FAMILIES, random_model
 
 import linsep
-from data import few
+from data import few, sealed
 from javascript import answered, judged
 from linsep.cli import main
 from linsep.prove.check import linsep_check
 from oracles import in_integers
-
-
-def sealed(content):
-    """A document whose digest fits, as a forger would write it: it is no secret."""
-    rest = {name: value for name, value in content.items() if name != "digest"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**rest, "digest": hashlib.sha256(text.encode()).hexdigest()})
 
 
 def columns_of(y, strata, weights):

@@ -16,9 +16,10 @@ from test_separation_proofs import FAMILIES
 from test_separation_proofs import proofs as separation_proofs
 
 import linsep
+from data import sealed
 from javascript import answered, answered_of_files
 from linsep.prove.check import linsep_check
-from linsep.prove.check.linsep_check import Fails, digest_of, meaning_of, table
+from linsep.prove.check.linsep_check import Fails, meaning_of, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "proof-format.md"
 SCHEMA = jsonschema.Draft202012Validator(json.loads(PAGE.with_name("proof-schema.json").read_text(encoding="utf-8")))
@@ -77,7 +78,7 @@ def forged(content, rng):
     if rng.random() < 0.7:
         with suppress(KeyError, TypeError, AttributeError):
             content["meaning"] = meaning_of(content)
-    return {**content, "digest": digest_of(content)}
+    return sealed(content)
 
 
 def verdicts_and_errors():
@@ -106,6 +107,7 @@ def told(document, X, y, *, plain):
 
 @pytest.mark.parametrize("changes", [40, pytest.param(600, marks=pytest.mark.slow)])
 def test_three_answers_about_every_kind(changes):
+    SCHEMA.check_schema(SCHEMA.schema)
     rng, reading = random.Random(changes), {"target": "y", "delimiter": ",", "header": True, "missing": "error"}
     genuine = [*verdicts_and_errors(), *(each for family in FAMILIES for each in separation_proofs(family, 1, seed=5))]
     tried = held = 0
@@ -117,7 +119,7 @@ def test_three_answers_about_every_kind(changes):
             more = {"others": ["o"]} if content["kind"] == "separation" else {}
             marks = {"point": ".", "gaps": ["NA"], "encoding": "utf-8"}
             content["data"]["reading"] = {**reading, "columns": columns, **marks, **more}
-        texts = [json.dumps(forged(content, rng)) for _ in range(changes)]
+        texts = [forged(content, rng) for _ in range(changes)]
         for document, (found, why) in zip(texts, answered(texts, X, y), strict=True):
             for plain in (False, True):
                 assert told(document, X, y, plain=plain) is found, (why, plain, document)
@@ -136,7 +138,7 @@ def test_what_was_once_accepted_or_judged_unlike():
     for _ in range(700):
         deep["made"] = [deep["made"]]
     for content, labels in ((tiny, [0, 0, 1, 1]), (deep, [0, 0, 1, 1])):
-        document = json.dumps({**content, "digest": digest_of(content)})
+        document = sealed(content)
         assert [told(document, X, labels, plain=plain) for plain in (False, True)] == [None, None]
         assert [found for found, _ in answered([document], X, labels)] == [None]
     negative = json.dumps(errors).replace("[[0, ", "[[-0, ")  # which is 0
@@ -254,7 +256,7 @@ def test_hostile_readings_are_refused_in_one_line(run, tmp_path, name):
         told = {**reading, "encoding": value} if name == "encoding" else reading
         told = told if name == "encoding" else {**told, "columns": [{"column": "x", "kind": value}]}
         content = {**genuine, "data": {**genuine["data"], "reading": told}}
-        document = json.dumps({**content, "digest": digest_of(content)})
+        document = sealed(content)
         cells = [("0", "1")] if name == "encoding" else [(a, b) for each in CELLS.values() for a in each for b in each]
         encoded = value if value in ("utf-16", "cp1252") and name == "encoding" else "utf-8"
         for a, b in random.Random(k).sample(cells, min(12, len(cells))):

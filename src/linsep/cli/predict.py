@@ -128,7 +128,7 @@ def _predictions(
         for found, left in answers(fitted, source, ahead(source.pieces(), owner=source), methods):
             dropped.append(left)
             yield found
-        source.dropped = replace(Dropped.joined(dropped), cells=source._missing_cells())
+        source.dropped = replace(Dropped.joined(dropped), cells=source.missing_cells())
         if source.dropped.rows == 0:
             raise ReadError(source.files[0].name, "no rows")
         if len(source.dropped):

@@ -148,7 +148,7 @@ def fit(
     check_scale(model, scale)
     if model.keep not in ("last", "average", "auto"):
         raise ParameterError("keep", model.keep, "'last', 'average' or 'auto' on a cluster")
-    if kept := model._rule().companions:
+    if kept := model.rule().companions:
         what = f"{type(model).__name__} keeps a {kept[0].name} beside every weight, and a cluster mixes weights alone: "
         raise DataError("", what + "train it in one process (linsep.fit_source)")
 
@@ -159,16 +159,16 @@ def fit(
         data = {"data": source.fingerprint(), "scale": scale, "shards": shards}
         saved = Checkpoint(checkpoint, every, about(model) | data)
     resumed = saved.load() if saved is not None and resume else None
-    parameters = model._parameters(model._draw_seed() if resumed is None else resumed.seed)
+    parameters = model.run_parameters(model.draw_seed() if resumed is None else resumed.seed)
     rounds = Rounds(pool, source, parameters, scale)
     # workers have no rows but the scaled ones, which rounding has changed
     plain = rounds.encoder.scaling is None
-    prover = model._prover(parameters, asking=lambda _: rounds.ask) if plain else None
+    prover = model.prover(parameters, asking=lambda _: rounds.ask) if plain else None
     rounds.hooks = Hooks(watch, checkpoint=rounds.keeping(saved), prover=prover, evaluate=evaluate)
     fitted = _made(rounds, rounds.start(resumed), saved)
     adopted(model, source, fitted)
     model.mixing_ = rounds.mixing
-    model._advise(advice_after(model))
+    model.advise(advice_after(model))
     return model
 
 

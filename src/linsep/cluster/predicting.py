@@ -143,7 +143,7 @@ def predicted(shard: Shard, task: tuple[Source, tuple[Any, tuple[str, ...]]]) ->
     source, (model, methods) = copy(task[0]), task[1]
     with warnings.catch_warnings(record=True) as notes:
         found = list(answers(model, source, shard.pieces_of(source), methods))
-    dropped = replace(Dropped.joined(left for _, left in found), cells=source._missing_cells())
+    dropped = replace(Dropped.joined(left for _, left in found), cells=source.missing_cells())
     return [blocks for blocks, _ in found], [str(note.message) for note in notes], dropped
 
 

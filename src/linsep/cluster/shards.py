@@ -67,7 +67,7 @@ class Shard:
             if X.shape[0]:
                 yield Block(X, y, first_row)
                 first_row += X.shape[0]
-        source.dropped = replace(Dropped.joined(parts), cells=source._missing_cells())
+        source.dropped = replace(Dropped.joined(parts), cells=source.missing_cells())
 
     def pieces_of(self, source: Source) -> Iterator[RowPiece]:
         """Yield the rows of this shard as they are read; a piece knows which rows were dropped."""

@@ -298,7 +298,7 @@ class Source(ABC):
     def take_dropped(self, parts: Iterable[Dropped]) -> None:
         """Know which rows were dropped in parts of the source, in their order, and tell of them."""
         found = Dropped.joined(parts)
-        self.dropped = replace(found, cells=found.cells or self._missing_cells())
+        self.dropped = replace(found, cells=found.cells or self.missing_cells())
         if len(found):
             where = self.files[0].name if len(self.files) == 1 else f"{len(self.files)} files"
             what = f"linsep drops {self.dropped.words()} ({{0}})"
@@ -306,7 +306,7 @@ class Source(ABC):
                 raise ReadError(where, f"no row is left: {what}", ("missing", "drop"))
             self.note(where, what, ("missing", "drop"))
 
-    def _missing_cells(self) -> tuple[tuple[str, int], ...]:
+    def missing_cells(self) -> tuple[tuple[str, int], ...]:
         """Return how many cells of the rows that were dropped are missing, by column."""
         return ()
 

@@ -386,7 +386,7 @@ class TableSource(Source):
     # -----------------------------------------------------------------------------------------------------------
     # Decisions
 
-    def _missing_cells(self) -> tuple[tuple[str, int], ...]:
+    def missing_cells(self) -> tuple[tuple[str, int], ...]:
         words = self._layout.words if self.options.missing == "skip" else []  # which may be missing
         return tuple((name, count) for name, count in self._missing.most_common() if count and name not in words)
 

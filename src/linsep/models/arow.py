@@ -47,7 +47,7 @@ class AROW(AROWParameters, Online):
     (array([[0.667, 0.667]]), array([[0.333, 0.333]]))
     """
 
-    def _rule(self) -> Rule:
+    def rule(self) -> Rule:
         return AROWRule(float(self.r), float(self.fit_intercept))
 
     @property

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from linsep.data.arrays import is_sparse
 from linsep.data.labels import must_stay_objects
 from linsep.models import arow, fewest_classifier, kernel_perceptron, max_margin, passive_aggressive, perceptron
+from linsep.models.visit_records import Steps
 from linsep.problem import Array
 
 
@@ -89,3 +90,33 @@ class KernelPerceptron(_Classifier, kernel_perceptron.KernelPerceptron):  # noqa
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def steps(X: Any, y: Any, *, plane: Any = "best", **parameters: Any) -> Steps:
+    """Return the visits of a perceptron's run, one record each.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+    y : array-like of shape (n,)
+    plane : Plane, (w, b), "best" or None, default="best"
+        The plane to measure the angle to: by default that of largest margin.
+    **parameters
+        Those of `Perceptron`.
+
+    Returns
+    -------
+    steps : Steps
+        An iterable of `Step`, with ``weights()`` and ``to_frame()``.
+
+    Examples
+    --------
+    >>> from linsep import steps
+    >>> steps([[2, 0], [-1, 1]], ["yes", "no"], fit_intercept=False, shuffle=False)
+    visit  pass  row  label  score  mistake   w after  b after
+        1     1    0    yes      0      yes  [2., 0.]        0
+        2     1    1     no     -2           [2., 0.]        0
+        3     2    0    yes      4           [2., 0.]        0
+        4     2    1     no     -2           [2., 0.]        0
+    """
+    return Perceptron(**parameters).steps(X, y, plane=plane)

@@ -86,9 +86,9 @@ class FewestErrorsClassifier(FewestErrorsParameters, Linear):
         -------
         self : FewestErrorsClassifier
         """
-        self._check_parameters()
+        self.check_parameters()
         refuse_rounding(X)
-        X, y = self._rows_and_labels(X, y, reset=True)
+        X, y = self.rows_and_labels(X, y, reset=True)
         classes, _ = at_least_two_classes(y)
         from linsep.prove.fewest.results import fewest_errors  # slow to import, and not needed by other models
 

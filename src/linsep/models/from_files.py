@@ -110,7 +110,7 @@ def fit_source(
     cache = source.options.cache if cache is None else cache
     once = model.max_iter == 1 and not evaluate and scale in ("none", "auto") and cache in ("auto", "none")
     with source.caching("none" if once else cache, clock=clock), overflow_explained():
-        parameters = model._parameters(model._draw_seed() if resumed is None else resumed.seed)
+        parameters = model.run_parameters(model.draw_seed() if resumed is None else resumed.seed)
         how: str = scale
         if how == "auto":
             fixed = once or model.target_margin is not None
@@ -127,15 +127,15 @@ def fit_source(
             if saved is not None and (ended or saved.due()):
                 saved.keep(problem, parameters.seed, state)
 
-        hooks = Hooks(watch, clock, keep, model._prover(parameters), evaluate)
+        hooks = Hooks(watch, clock, keep, model.prover(parameters), evaluate)
         adopted(model, source, driver.fit(problem, parameters, state, hooks))
-    model._advise(advice_after(model))
+    model.advise(advice_after(model))
     return model
 
 
 def check_scale(model: Online, scale: str) -> None:
     """Refuse parameters that files cannot be learned with."""
-    model._check_parameters()
+    model.check_parameters()
     if model.order not in (None, "cyclic", "shuffled") if isinstance(model.order, str) else model.order is not None:
         what = "{0} visits rows out of their order: it needs an array, not files"
         raise DataError("", what, ("order", model.order if isinstance(model.order, str) else ...))
@@ -169,7 +169,7 @@ def adopted(model: Online, source: Source, fitted: Fitted) -> Online:
 
 def _begin(model: Online, problem: Problem, start: Weights | None) -> State:
     """Return the beginning of a run: from weights 0, or from those there are."""
-    tracker, log = model._new_tracker(), TrainingLog(longest_trace=LONGEST_TRACE)
+    tracker, log = model.new_tracker(), TrainingLog(longest_trace=LONGEST_TRACE)
     if start is None:
         return State(Weights.zero(problem.machines), tracker, log)
     if not np.array_equal(model.classes_, problem.classes):

@@ -116,8 +116,8 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         -------
         self : KernelPerceptron
         """
-        self._check_parameters()
-        X, y = self._rows_and_labels(X, y, reset=True)
+        self.check_parameters()
+        X, y = self.rows_and_labels(X, y, reset=True)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed metric requires shape (n, n): a square matrix, got {X.shape}")
         classes, codes = at_least_two_classes(y)
@@ -126,7 +126,7 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         self._learn(X, codes, weight, self.max_iter)
         if self.stop_reason_ == Stop.MAX_ITER:
             last = self.record_.passes[-1].mistakes
-            self._advise(
+            self.advise(
                 f"max_iter={self.max_iter} ended the run while the last pass still made {last} "
                 f"mistake{'s' * (last != 1)}. If the kernel can separate the rows, a larger max_iter will; if it "
                 "cannot, keep='average' is the better choice."
@@ -148,11 +148,11 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         -------
         self : KernelPerceptron
         """
-        self._check_parameters()
+        self.check_parameters()
         if self.class_weight == "balanced":
             raise ValueError("class_weight 'balanced' is not supported for partial_fit: it needs all labels at once")
         fresh = not hasattr(self, "classes_")
-        X, y = self._rows_and_labels(X, y, reset=fresh)
+        X, y = self.rows_and_labels(X, y, reset=fresh)
         merged, codes = self._classes_and_codes(None if fresh else self.classes_, classes, y)
         weight = example_weights(X, sample_weight, self.class_weight, merged, codes)
         if fresh:
@@ -165,7 +165,7 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
 
     def _forget(self, X: Any, classes: Array) -> None:
         self.classes_, self.gamma_ = classes, self._gamma_for(X)
-        self.record_ = TrainingRecord(seed=self._draw_seed())
+        self.record_ = TrainingRecord(seed=self.draw_seed())
         self._mistakes = Mistakes(self.multi_class == "ovr")
         self._mistakes.machines = machines_for(len(classes))
         self.support_, self.missing_rows_ = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -298,8 +298,8 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
     # -----------------------------------------------------------------------------------------------------------
     # Checks
 
-    def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
-        X, y = super()._rows_and_labels(X, y, reset=reset)
+    def rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
+        X, y = super().rows_and_labels(X, y, reset=reset)
         return self._finite(X), y
 
     def _finite(self, X: Any) -> Any:

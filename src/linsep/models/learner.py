@@ -156,7 +156,7 @@ class Learner:
             must(names.shape == (d,) and all(type(name) is str for name in names.tolist()), "names of features")
         if hasattr(self, "reading_"):
             _check_reading(self.reading_)
-        self._check_parameters()
+        self.check_parameters()
 
     def _matrix(self, X: Any, *, reset: bool) -> Any:
         """Return ``X`` as a real 2-D array or CSR matrix; its features are noted, or compared with those noted."""
@@ -261,7 +261,7 @@ class Learner:
             raise DataError("", what)
         return found
 
-    def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
+    def rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._matrix(X, reset=reset)
@@ -284,12 +284,12 @@ class Learner:
         merged = known if known is not None and len(merged) == len(known) else merged
         return merged, class_codes(y, merged)
 
-    def _advise(self, next_step: str) -> None:
+    def advise(self, next_step: str) -> None:
         """Warn the caller of a fit that ended without success of what to do next, if there is anything to say."""
         if next_step and self._warning is not None:
             warnings.warn(next_step, self._warning, stacklevel=3)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         """Refuse parameters that are not what they are declared to be; subclasses add what they must be together."""
         check(self)
 
@@ -301,7 +301,7 @@ class Learner:
         """Return what draws the seed of a run."""
         return np.random.RandomState(self.random_state)
 
-    def _draw_seed(self) -> int:
+    def draw_seed(self) -> int:
         """Return a seed for a run, the same for the same number as ``random_state``."""
         return int(self._generator().randint(np.iinfo(np.int32).max))
 

@@ -127,7 +127,7 @@ class Linear(Learner):
 
     def _evaluate(self, X: Any, y: Any) -> Evaluation:
         self._check_fitted("coef_")
-        X, y = self._rows_and_labels(X, y, reset=False)
+        X, y = self.rows_and_labels(X, y, reset=False)
         y = class_codes(y, self.classes_)
         data = as_examples(to_rows(X), y, len(self.coef_), np.ones(len(y)))
         one_vs_rest = getattr(self, "multi_class", None) == "ovr"

@@ -105,9 +105,9 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
         NotSeparable
             If no plane separates the classes; its ``refutation`` proves it.
         """
-        self._check_parameters()
+        self.check_parameters()
         refuse_rounding(X)
-        X, y = self._rows_and_labels(X, y, reset=True)
+        X, y = self.rows_and_labels(X, y, reset=True)
         classes, codes = at_least_two_classes(y)
         try:
             found, self.dropped_ = self._largest(X, codes, len(classes)), np.zeros(0, dtype=np.intp)

@@ -67,13 +67,13 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
     target_margin: float | None = None
 
     @abstractmethod
-    def _rule(self) -> Rule:
+    def rule(self) -> Rule:
         """Return when an example changes the weights, and by how much."""
 
-    def _parameters(self, seed: int, once: bool = False) -> Parameters:
+    def run_parameters(self, seed: int, once: bool = False) -> Parameters:
         """Return all that is asked of a run, or of a pass over rows that are then gone."""
         own = {name: getattr(self, name) for name in _OF_A_RUN} | ({"max_iter": 1} if once else {})
-        return Parameters(rule=self._rule(), seed=seed, once=once, **own)
+        return Parameters(rule=self.rule(), seed=seed, once=once, **own)
 
     # -----------------------------------------------------------------------------------------------------------
     # Training
@@ -97,17 +97,17 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         -------
         self : the classifier
         """
-        self._check_parameters()
+        self.check_parameters()
         if getattr(self, "prove", False) or getattr(self, "target_margin", None) is not None:  # a proof is about X
             refuse_rounding(X)
-        X, y = self._rows_and_labels(X, y, reset=True)
+        X, y = self.rows_and_labels(X, y, reset=True)
         classes, y = at_least_two_classes(y)
-        start = self._first_weights(X.shape[1], classes, coef_init, intercept_init)
-        parameters = self._parameters(self._draw_seed())
+        start = self.first_weights(X.shape[1], classes, coef_init, intercept_init)
+        parameters = self.run_parameters(self.draw_seed())
         weight = None if sample_weight is None else example_weights(X, sample_weight, None, classes, y)
-        fitted = self._train(X, y, classes, weight, parameters, State.begin(start, self._new_tracker()))
+        fitted = self._train(X, y, classes, weight, parameters, State.begin(start, self.new_tracker()))
         self.adopt(fitted)
-        self._advise(advice_after(self))
+        self.advise(advice_after(self))
         return self
 
     def steps(self, X: Any, y: Any, *, plane: Any = "best", coef_init: Any = None, intercept_init: Any = None) -> Steps:
@@ -131,12 +131,12 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a run without success: what it did is the question here
             model.fit(X, y, coef_init=coef_init, intercept_init=intercept_init)
-        X, y = model._rows_and_labels(X, y, reset=False)
-        classes, parameters = model.classes_, model._parameters(model.record_.seed)
+        X, y = model.rows_and_labels(X, y, reset=False)
+        classes, parameters = model.classes_, model.run_parameters(model.record_.seed)
         codes, run = class_codes(y, classes), model.record_.runs[0].run
 
         def again() -> Iterator[Visit]:
-            start = model._first_weights(X.shape[1], classes, coef_init, intercept_init)
+            start = model.first_weights(X.shape[1], classes, coef_init, intercept_init)
             problem = array_problem(X, codes, classes, None, parameters, start)
             return visits(problem, parameters, State(start, WeightTracker()), run)
 
@@ -162,18 +162,18 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         -------
         self : the classifier
         """
-        self._check_parameters()
+        self.check_parameters()
         counts = np.asarray(word_counts, dtype=np.intp)
-        X, y = self._rows_and_labels(X, y, reset=True)
+        X, y = self.rows_and_labels(X, y, reset=True)
         X = X.astype(np.float64) if is_sparse(X) else np.ascontiguousarray(X, dtype=np.float64)
         classes, y = at_least_two_classes(y)
         if scale == "auto":
             fixed = self.target_margin is not None or not Ranges.of([(X,)]).uneven(counts)
             scale = "none" if fixed else "standard"
         scaler = Scaler.fit([(X,)], scale, center=self.fit_intercept).sparing(counts)
-        start = State.begin(Weights.zero(machines_for(len(classes)), X.shape[1]), self._new_tracker())
-        self.adopt(self._train(X, y, classes, None, self._parameters(self._draw_seed()), start, scaler))
-        self._advise(advice_after(self))
+        start = State.begin(Weights.zero(machines_for(len(classes)), X.shape[1]), self.new_tracker())
+        self.adopt(self._train(X, y, classes, None, self.run_parameters(self.draw_seed()), start, scaler))
+        self.advise(advice_after(self))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -196,7 +196,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         -----
         The weights are changed in place. Rows and labels are checked before: if they are refused, nothing changes.
         """
-        self._check_parameters()
+        self.check_parameters()
         for name in ("early_stopping", "target_margin", "max_updates", "tol"):
             if getattr(self, name):
                 raise DataError("", "{0} ends a run of many passes, but partial_fit makes only one: use fit", (name,))
@@ -210,7 +210,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         if not fresh:
             self._make_room(X)
         try:
-            X, y = self._rows_and_labels(X, y, reset=fresh)
+            X, y = self.rows_and_labels(X, y, reset=fresh)
             if not all_finite(X.data if is_sparse(X) else X):
                 self._explain(X, np.zeros((1, 1)))
             merged, codes = self._classes_and_codes(None if fresh else self.classes_, classes, y)
@@ -221,24 +221,24 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
             raise
         if fresh:
             start = Weights.zero(machines_for(len(merged)), X.shape[1])
-            seed, state = self._draw_seed(), State.begin(start, self._new_tracker())
+            seed, state = self.draw_seed(), State.begin(start, self.new_tracker())
         else:
-            self._make_room_for(merged)
+            self.make_room_for(merged)
             record = self.record_
             seed, state = (
                 record.seed,
                 State(record.weights, record.tracker, first_pass=record.n_passes, first_visit=record.rows),
             )
-        fitted = self._train(X, codes, merged, weight, self._parameters(seed, once=True), state)
+        fitted = self._train(X, codes, merged, weight, self.run_parameters(seed, once=True), state)
         self.adopt(fitted, going_on=not fresh)
         return self
 
-    def _make_room_for(self, classes: Array) -> None:
+    def make_room_for(self, classes: Array) -> None:
         """Give the weights, and what is kept beside them, room for classes and columns that were not there before."""
         record = self.record_
         if record.tracker.kind != self.keep:
-            record.tracker = self._new_tracker()
-            record.weights.keep_only(self._rule().companions)
+            record.tracker = self.new_tracker()
+            record.weights.keep_only(self.rule().companions)
         record.weights.widen(self.n_features_in_)
         record.plane = None
         if len(classes) > len(self.classes_):
@@ -261,23 +261,23 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         try:
             with progress(self.verbose, parameters.max_iter) as watch:
                 problem = array_problem(X, codes, classes, weight, parameters, state.weights, scaler)
-                prover = None if parameters.once else self._prover(parameters)
+                prover = None if parameters.once else self.prover(parameters)
                 return driver.fit(problem, parameters, state, Hooks(watch, prover=prover))
         except FloatingPointError:
             self._explain(X, W)
 
-    def _prover(self, parameters: Parameters, **others: Any) -> Prover | None:
+    def prover(self, parameters: Parameters, **others: Any) -> Prover | None:
         """Return who looks for a proof that no plane separates the rows, if anybody is to."""
         return Prover(parameters, **others) if self.prove else None
 
-    def _new_tracker(self) -> WeightTracker:
+    def new_tracker(self) -> WeightTracker:
         return new_tracker(self.keep, self.multi_class == "ovr")
 
     def adopt(self, fitted: Fitted, going_on: bool = False) -> None:
         """Take over what a run has learned, and note what it recorded."""
         seen, weights, tracker = fitted.evaluation, fitted.weights, fitted.tracker
         if not going_on:
-            self._begin_record(FittedRecord(seed=fitted.seed, weights=weights, tracker=tracker))
+            self.begin_record(FittedRecord(seed=fitted.seed, weights=weights, tracker=tracker))
         record = self.record_
         self.classes_, record.weights, record.tracker = fitted.classes, weights, tracker
         record.plane = None if going_on else tracker.plane(weights)  # else when it is asked for
@@ -295,7 +295,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         self.training_errors_, self.training_rows_ = seen.wrong, seen.rows
         self.majority_rows_ = max(seen.counts, default=0)
 
-    def _begin_record(self, record: FittedRecord) -> None:
+    def begin_record(self, record: FittedRecord) -> None:
         """Begin a new record: no rows, no passes."""
         self.record_, self.radius_, self.missing_rows_ = record, 0.0, np.empty(0, np.int64)
         for name in ("scaling_", "mixing_"):
@@ -305,7 +305,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
     def start_with(self, classes: Array, weights: Weights) -> None:
         """Take over weights that were learned elsewhere, without a record of a run."""
         self._forget_reading()
-        self._begin_record(FittedRecord(seed=0, weights=weights, tracker=WeightTracker(), plane=weights))
+        self.begin_record(FittedRecord(seed=0, weights=weights, tracker=WeightTracker(), plane=weights))
         self.classes_, self.n_features_in_ = classes, weights.n_features
 
     def last_weights(self) -> Weights:
@@ -327,7 +327,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         first.widen(zero.n_features)
         return first
 
-    def _first_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> Weights:
+    def first_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> Weights:
         """Return the weights and offsets to start from: given ones, those there are (warm start), or zero."""
         start = Weights.zero(machines_for(len(classes)), d)
         if self.warm_start and hasattr(self, "coef_"):

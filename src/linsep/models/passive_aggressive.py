@@ -93,7 +93,7 @@ class PassiveAggressive(PassiveAggressiveParameters, Online):
     (array([[1., 1.]]), 'separated')
     """
 
-    def _rule(self) -> Rule:
+    def rule(self) -> Rule:
         return PassiveAggressiveRule(
             margin=1.0,
             offset=float(self.fit_intercept),
@@ -101,6 +101,6 @@ class PassiveAggressive(PassiveAggressiveParameters, Online):
             soft=0.5 / self.C if self.variant == "pa2" else 0.0,
         )
 
-    def _prover(self, *given: Any, **others: Any) -> Prover | None:
+    def prover(self, *given: Any, **others: Any) -> Prover | None:
         """Return who looks for a proof: "pa" alone has to have every row right."""
-        return super()._prover(*given, **others) if self.variant == "pa" else None
+        return super().prover(*given, **others) if self.variant == "pa" else None

@@ -152,15 +152,15 @@ class Perceptron(PerceptronParameters, Online):
     (array([[1., 1.]]), 2, 'separated')
     """
 
-    def _rule(self) -> Rule:
+    def rule(self) -> Rule:
         if self.mistake == "prediction":
             return MispredictionRule(float(self.on_plane), float(self.fit_intercept))
         if self.mistake == "strict":
             return StrictRule(0.0, float(self.fit_intercept))
         return MarginRule(float(self.update_margin), float(self.fit_intercept))
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         picks = isinstance(self.order, str) and self.order in ("first", "worst")
         if self.keep != "last" and picks:
             what = "{0} needs passes over all rows, and {1} makes none"

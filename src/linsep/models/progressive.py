@@ -104,7 +104,7 @@ class ProgressiveLearner:
 
     def __init__(self, model: Online, labels: list[Any], *, snapshot: bool = False) -> None:
         self.model: Online = type(model)(**model.get_params())
-        self.parameters = model._parameters(0, once=True)._replace(shuffle=False, **_ONE_PASS)  # type: ignore[arg-type]
+        self.parameters = model.run_parameters(0, once=True)._replace(shuffle=False, **_ONE_PASS)  # type: ignore[arg-type]
         self.number = self.mistakes = self.base_rows = 0
         self.loss, self.from_zero = 0.0, True
         self.labels: list[Any] = []
@@ -112,7 +112,7 @@ class ProgressiveLearner:
         self.codes = np.empty(0, np.intp)  # place among the classes of each class number
         if hasattr(model, "record_"):
             known, own = model.record_, self.model
-            own._begin_record(FittedRecord(seed=0, weights=known.weights, tracker=known.tracker, first=known.first))
+            own.begin_record(FittedRecord(seed=0, weights=known.weights, tracker=known.tracker, first=known.first))
             own.classes_, own.n_features_in_, own.radius_ = model.classes_, model.n_features_in_, model.radius_
             known.weights.keep_only((*self.parameters.rule.companions, *known.tracker.companions))
             self.base, self.base_rows, self.from_zero = list(known.runs), known.rows, known.first is None
@@ -162,11 +162,11 @@ class ProgressiveLearner:
         model = self.model
         if self.classes is None:
             weights = Weights.zero(machines_for(len(classes)))
-            model._begin_record(FittedRecord(seed=0, weights=weights, tracker=model._new_tracker()))
+            model.begin_record(FittedRecord(seed=0, weights=weights, tracker=model.new_tracker()))
             model.classes_, model.n_features_in_ = classes, 0
         else:
             model.classes_ = object_array(model.classes_.tolist())
-            model._make_room_for(classes)
+            model.make_room_for(classes)
         self.labels, self.codes = list(labels), class_codes(object_array(labels), classes)
 
     def _predicted(self, rows: LogRows) -> int:

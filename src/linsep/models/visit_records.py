@@ -212,35 +212,3 @@ def best_plane(X: Any, y: Array, fit_intercept: bool) -> Plane | None:
     except NotSeparable:
         return None
     return Plane(np.asarray(found.w, dtype=np.float64), float(found.b))
-
-
-def steps(X: Any, y: Any, *, plane: Any = "best", **parameters: Any) -> Steps:
-    """Return the visits of a perceptron's run, one record each.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n, d)
-    y : array-like of shape (n,)
-    plane : Plane, (w, b), "best" or None, default="best"
-        The plane to measure the angle to: by default that of largest margin.
-    **parameters
-        Those of `Perceptron`.
-
-    Returns
-    -------
-    steps : Steps
-        An iterable of `Step`, with ``weights()`` and ``to_frame()``.
-
-    Examples
-    --------
-    >>> from linsep import steps
-    >>> steps([[2, 0], [-1, 1]], ["yes", "no"], fit_intercept=False, shuffle=False)
-    visit  pass  row  label  score  mistake   w after  b after
-        1     1    0    yes      0      yes  [2., 0.]        0
-        2     1    1     no     -2           [2., 0.]        0
-        3     2    0    yes      4           [2., 0.]        0
-        4     2    1     no     -2           [2., 0.]        0
-    """
-    from linsep.models.estimators import Perceptron  # scikit-learn's checks
-
-    return Perceptron(**parameters).steps(X, y, plane=plane)

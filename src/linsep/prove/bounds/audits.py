@@ -159,7 +159,7 @@ def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init
     rows, labels, kept = _trained_on(model, X, y)
     start = model.first_weights()
     if coef_init is not None or intercept_init is not None:
-        start = model._first_weights(d, model.classes_, coef_init, intercept_init)
+        start = model.first_weights(d, model.classes_, coef_init, intercept_init)
     return _replayed(model, rows, labels, _among(kept, codes, machines), np.column_stack((start.W, start.b)), kept)
 
 
@@ -249,7 +249,7 @@ def _recorded(model: Any) -> Array:
     if model.class_weight is not None:
         raise ValueError("classes of different weight take different steps: the audit needs class_weight=None")
     machines = len(model.coef_)
-    if not model._parameters(0).textbook:
+    if not model.run_parameters(0).textbook:
         raise ValueError(f"{type(model).__name__} does not take the steps that the theorem is about")
     if any(part.machines != machines for part in runs):
         raise ValueError("classes appeared during the run: the theorem is about a fixed set of classes")

@@ -281,7 +281,7 @@ def _retraces(model: Any, trail: Trail, support: Array) -> bool:
     examples, d = trail.examples, trail.start.shape[1] - 1
     part = Examples(take(examples.rows, support), examples.y[support], examples.step[support])
     problem = Problem(model.classes_, [Batch(0, part, d, part.rows)], np.ones(len(model.classes_)))
-    parameters = model._parameters(model.record_.seed)._replace(
+    parameters = model.run_parameters(model.record_.seed)._replace(
         max_updates=model.mistakes_ + 1, max_iter=model.n_iter_ + 1, keep="last"
     )
     state = State(Weights.zero(len(trail.start), d), WeightTracker())

@@ -1,1 +1,1 @@
-"""Checks of proofs: the plain pages, which use integers and the standard library alone, and the fast checks."""
+"""Checks of proofs: the plain page, which uses integers and the standard library alone, and the fast checks."""
