@@ -80,7 +80,7 @@ def _plain(text, p):
     p += minus
     m, p = _digits(text, p)
     point = p
-    if text[p] == 46:
+    if text[p] == 46:  # the loop of `_digits` again: if that begins with ``m``, a third more time for all numbers
         p += _ONE
         d = np.uint64(text[p]) - _ZERO
         while d < _TEN:
