@@ -216,8 +216,8 @@ def _figures(
         def film() -> None:
             import matplotlib.pyplot as plt
 
-            made: Any = linsep.animate(model, X, y, f"{folder}/run.gif", row_numbers=numbers, style=style)
-            plt.close(made._fig)
+            linsep.animate(model, X, y, f"{folder}/run.gif", row_numbers=numbers, style=style)
+            plt.close("all")
 
         yield "run", film
 

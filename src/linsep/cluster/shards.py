@@ -74,7 +74,7 @@ class Shard:
         source.files = [source.files[0], *(File(path, part=span) for path, span, _ in self.pieces)]
         for file in source.files[1:]:
             try:
-                yield from source._read(file)
+                yield from source.read_file(file)
             except ReadError as error:
                 raise _placed(error, file) from None
 

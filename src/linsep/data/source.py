@@ -291,6 +291,10 @@ class Source(ABC):
             yield from self._read(file)
             self._done, self._current = self._done + (file.size or file.position), None
 
+    def read_file(self, file: File) -> Iterator[Piece]:
+        """Yield the rows and labels of one file, or of a part of it."""
+        return self._read(file)
+
     @abstractmethod
     def _read(self, file: File) -> Iterator[Piece]:
         """Yield the rows of one file, a piece at a time."""

@@ -387,6 +387,7 @@ class TableSource(Source):
     # Decisions
 
     def missing_cells(self) -> tuple[tuple[str, int], ...]:
+        """Return the columns with cells without a value, and how many; the most first."""
         words = self._layout.words if self.options.missing == "skip" else []  # which may be missing
         return tuple((name, count) for name, count in self._missing.most_common() if count and name not in words)
 

@@ -48,6 +48,7 @@ class AROW(AROWParameters, Online):
     """
 
     def rule(self) -> Rule:
+        """Return the rule of the steps."""
         return AROWRule(float(self.r), float(self.fit_intercept))
 
     @property

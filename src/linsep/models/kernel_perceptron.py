@@ -299,6 +299,7 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
     # Checks
 
     def rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
+        """Return rows and labels that can be learned from; refuse numbers that are not finite."""
         X, y = super().rows_and_labels(X, y, reset=reset)
         return self._finite(X), y
 

@@ -262,6 +262,7 @@ class Learner:
         return found
 
     def rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
+        """Return rows and labels that can be learned from."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._matrix(X, reset=reset)

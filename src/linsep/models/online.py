@@ -102,7 +102,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
             refuse_rounding(X)
         X, y = self.rows_and_labels(X, y, reset=True)
         classes, y = at_least_two_classes(y)
-        start = self.first_weights(X.shape[1], classes, coef_init, intercept_init)
+        start = self.start_weights(X.shape[1], classes, coef_init, intercept_init)
         parameters = self.run_parameters(self.draw_seed())
         weight = None if sample_weight is None else example_weights(X, sample_weight, None, classes, y)
         fitted = self._train(X, y, classes, weight, parameters, State.begin(start, self.new_tracker()))
@@ -136,7 +136,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         codes, run = class_codes(y, classes), model.record_.runs[0].run
 
         def again() -> Iterator[Visit]:
-            start = model.first_weights(X.shape[1], classes, coef_init, intercept_init)
+            start = model.start_weights(X.shape[1], classes, coef_init, intercept_init)
             problem = array_problem(X, codes, classes, None, parameters, start)
             return visits(problem, parameters, State(start, WeightTracker()), run)
 
@@ -271,6 +271,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         return Prover(parameters, **others) if self.prove else None
 
     def new_tracker(self) -> WeightTracker:
+        """Return what tracks the weights to keep."""
         return new_tracker(self.keep, self.multi_class == "ovr")
 
     def adopt(self, fitted: Fitted, going_on: bool = False) -> None:
@@ -327,7 +328,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         first.widen(zero.n_features)
         return first
 
-    def first_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> Weights:
+    def start_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> Weights:
         """Return the weights and offsets to start from: given ones, those there are (warm start), or zero."""
         start = Weights.zero(machines_for(len(classes)), d)
         if self.warm_start and hasattr(self, "coef_"):

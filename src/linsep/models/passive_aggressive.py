@@ -94,6 +94,7 @@ class PassiveAggressive(PassiveAggressiveParameters, Online):
     """
 
     def rule(self) -> Rule:
+        """Return the rule of the steps."""
         return PassiveAggressiveRule(
             margin=1.0,
             offset=float(self.fit_intercept),

@@ -153,6 +153,7 @@ class Perceptron(PerceptronParameters, Online):
     """
 
     def rule(self) -> Rule:
+        """Return the rule of the steps."""
         if self.mistake == "prediction":
             return MispredictionRule(float(self.on_plane), float(self.fit_intercept))
         if self.mistake == "strict":
@@ -160,6 +161,7 @@ class Perceptron(PerceptronParameters, Online):
         return MarginRule(float(self.update_margin), float(self.fit_intercept))
 
     def check_parameters(self) -> None:
+        """Refuse parameters that do not go together."""
         super().check_parameters()
         picks = isinstance(self.order, str) and self.order in ("first", "worst")
         if self.keep != "last" and picks:

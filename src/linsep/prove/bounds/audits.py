@@ -159,7 +159,7 @@ def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init
     rows, labels, kept = _trained_on(model, X, y)
     start = model.first_weights()
     if coef_init is not None or intercept_init is not None:
-        start = model.first_weights(d, model.classes_, coef_init, intercept_init)
+        start = model.start_weights(d, model.classes_, coef_init, intercept_init)
     return _replayed(model, rows, labels, _among(kept, codes, machines), np.column_stack((start.W, start.b)), kept)
 
 
