@@ -148,7 +148,7 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
 
         data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], classes, bool(self.fit_intercept))
         try:
-            return margins.of_data(data, "affine" if self.fit_intercept else "origin", float(self.gap))
+            return margins.of_data(data, "affine" if self.fit_intercept else "origin", float(self.gap), in_doubles=True)
         except FloatingPointError:
             self._explain(X, np.zeros(1))
 

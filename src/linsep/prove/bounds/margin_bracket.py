@@ -268,16 +268,14 @@ def _squared(values: Floats) -> Fraction:
 class ExactPlane(NamedTuple):
     """The plane that is equally far from some rows, and multipliers that prove it optimal for these."""
 
-    W: Array  # (blocks, d) fractions
+    W: Array  # (blocks, d) fractions, of norm about 1
     b: Array  # (blocks,) fractions
     pairs: Array  # (k,)
     multipliers: Floats  # (k,)
 
     def rounded(self, hull: Hull, clock: Clock) -> tuple[Floats, Floats]:
-        """Return weights of norm 1 and offsets as doubles, in the middle between the rows where they may be moved."""
-        top = max(map(abs, self.W.ravel()))
-        size = top * Fraction(float(np.linalg.norm((self.W / top).astype(np.float64))))
-        W, b = (self.W / size).astype(np.float64), self.b / size
+        """Return weights and offsets as doubles, in the middle between the rows where they may be moved."""
+        W, b = self.W.astype(np.float64), self.b
         if hull.form == "affine" and hull.blocks == 1:
             numbers, exponent = over_power(np.append(W, 0.0)[None, :])
             heights, y = _exact_scores(hull, numbers, exponent, self.pairs // 2, clock), hull.data.y[self.pairs // 2]
@@ -317,8 +315,13 @@ def optimum(hull: Hull, pairs: Array, clock: Clock) -> ExactPlane | None:
             table = (np.array(solved[:k], dtype=object) @ Z).reshape(hull.blocks, -1)
             offsets = [Fraction(0)] * (hull.blocks - f) + [v * Fraction(2) ** power for v in solved[k:-1]]
             b = table[:, -1] if hull.form == "augmented" else np.array(offsets, dtype=object)
+            if solved[-1] <= 0:
+                return None
+            counted = table if hull.form == "augmented" else table[:, :-1]
+            top = max(map(abs, counted.ravel()))
+            size = top * Fraction(float(np.linalg.norm((counted / top).astype(np.float64))))
             near = np.array([float(v) for v in solved[:k]])
-            return ExactPlane(table[:, :-1], b, pairs, near) if solved[-1] > 0 else None
+            return ExactPlane(table[:, :-1] / size, b / size, pairs, near)
         pairs = np.delete(pairs, worst)
     return None
 

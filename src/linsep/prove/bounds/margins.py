@@ -48,7 +48,7 @@ class Margin:
     form : {"affine", "origin", "augmented"}
         Which of the three margins it is.
     w : ndarray of shape (d,) or (classes, d)
-        Weights, of norm 1 (with ``b`` in the augmented form).
+        Weights, of norm 1 (with ``b`` in the augmented form). Fractions where doubles lose much of a tiny margin.
     b : float or ndarray of shape (classes,)
         Offset.
     rows : ndarray of shape (k,)
@@ -223,9 +223,12 @@ def in_range(rows: Rows) -> InRange:
     return InRange(near, exponent, squared_norms(near))
 
 
-def of_data(data: Data, form: MarginForm, gap: float, clock: Clock | None = None) -> Margin:
+def of_data(
+    data: Data, form: MarginForm, gap: float, clock: Clock | None = None, *, in_doubles: bool = False
+) -> Margin:
     """Search in rows brought into range, then bound with the rows as they are: ``largest_margin`` without the labels.
 
+    ``in_doubles``: a plane of fractions is returned only where double precision finds none.
     Raises FloatingPointError if some value is not finite.
     """
     clock = clock or Clock()
@@ -240,10 +243,10 @@ def of_data(data: Data, form: MarginForm, gap: float, clock: Clock | None = None
     solver = (_by_lagrangian if many else _by_nearest_point)(scaled, clock)
     with quiet_algebra(), np.errstate(over="ignore", invalid="ignore"):  # weights of a tiny margin overflow
         found = _zero_row(scaled, near.squares) or _search(scaled, gap, solver, clock)
-    return _bracket(Hull(data, form), near, found, gap, clock)
+    return _bracket(Hull(data, form), near, found, gap, clock, in_doubles)
 
 
-def _bracket(hull: Hull, near: InRange, found: MarginPoint, gap: float, clock: Clock) -> Margin:
+def _bracket(hull: Hull, near: InRange, found: MarginPoint, gap: float, clock: Clock, in_doubles: bool) -> Margin:
     """Bound the largest margin with what was found; where no plane was, ask for an exact verdict."""
     data, form, one = hull.data, hull.form, hull.blocks == 1
     a = margin_bracket.on_grid(hull, found.pairs, found.multipliers)
@@ -258,7 +261,8 @@ def _bracket(hull: Hull, near: InRange, found: MarginPoint, gap: float, clock: C
         W, b = _decided(data, clock)
         b, lower = margin_bracket.lower_exactly(hull, W, b, clock)
     pairs = found.pairs
-    exact = None if lower >= upper * (1 - gap) else margin_bracket.optimum(hull, pairs, clock)
+    enough = lower >= upper * (1 - gap) or (in_doubles and W.dtype == object)
+    exact = None if enough else margin_bracket.optimum(hull, pairs, clock)
     if exact is not None:
         multipliers = margin_bracket.on_grid(hull, exact.pairs, exact.multipliers)
         bound = margin_bracket.upper(hull, exact.pairs, multipliers, clock)
@@ -266,7 +270,7 @@ def _bracket(hull: Hull, near: InRange, found: MarginPoint, gap: float, clock: C
             pairs, a, upper = exact.pairs, multipliers, bound
         plane: tuple[Any, Any] = exact.rounded(hull, clock)
         bound = margin_bracket.lower(hull, *plane, norms, upper * (1 - gap / 2), clock)
-        if max(bound, lower) < _MOST_LOST * upper:
+        if max(bound, lower) < (0 if in_doubles else _MOST_LOST) * upper:
             offsets, bound = margin_bracket.lower_exactly(hull, exact.W, exact.b, clock)
             plane = exact.W, offsets
         if bound > lower:
