@@ -34,21 +34,31 @@ class LabeledTable(NamedTuple):
 
     def rows(self, values: Values) -> Iterator[tuple[list[int], int]]:
         """Yield the rows as integers, each with a denominator, as the plain check wants them."""
-        return iter(self.X.rows()) if isinstance(self.X, LongDecimals) else map(whole, exact_rows(self.X, values))
+        return integer_rows(self.X, values)
 
     def fingerprint(self, values: Values) -> dict[str, Any]:
         """Return the fingerprint of the data."""
-        n, d = self.X.shape
-        near = nearest_doubles(self.X)
-        if self.X.dtype == object and not all_finite(near):  # numbers beyond the range of doubles
-            return {"n_rows": n, "n_features": d, "sha256": fingerprint(self.rows(values), self.labels)}
-        hashed = Fingerprint(d, self.classes)
-        hashed.add(to_rows(in_doubles(near) if values == DECIMAL else near), self.codes)
-        return hashed.result()
+        return table_fingerprint(self.X, values, self.codes, self.classes, self.labels)
 
     def stored(self) -> Rows | None:
         """Return the numbers as they are stored, None if that is in Python's own."""
         return None if self.X.dtype == object else to_rows(self.X)
+
+
+def integer_rows(X: Any, values: Values, names: Any = None) -> Iterator[tuple[list[int], int]]:
+    """Yield rows as integers, each with a denominator; ``names`` are for errors."""
+    return iter(X.rows()) if isinstance(X, LongDecimals) else map(whole, exact_rows(X, values, names))
+
+
+def table_fingerprint(X: Any, values: Values, codes: Array, classes: tuple[Any, ...], labels: Any) -> dict[str, Any]:
+    """Return the fingerprint of rows and labels, of which ``codes`` are the numbers among all different ones."""
+    near = nearest_doubles(X)
+    if X.dtype == object and not all_finite(near):  # numbers beyond the range of doubles
+        n, d = X.shape
+        return {"n_rows": n, "n_features": d, "sha256": fingerprint(integer_rows(X, values), labels)}
+    hashed = Fingerprint(X.shape[1], classes)
+    hashed.add(to_rows(in_doubles(near) if values == DECIMAL else near), codes)
+    return hashed.result()
 
 
 def rows_and_classes(X: Any, y: Any) -> tuple[Any, Array, Array]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.arrays import is_sparse, to_rows
 from linsep.data.parallel import together
 from linsep.errors import DataError
 from linsep.problem import Array, Values
@@ -24,14 +23,11 @@ from linsep.prove.check.linsep_check import (
     factors_of,
     label_text,
     meaning_of,
-    whole,
 )
-from linsep.prove.check.linsep_check import fingerprint as plain_fingerprint
 from linsep.prove.claims import OTHER_DATA, CheckResult
 from linsep.prove.documents import numbers_written, sealed
-from linsep.prove.numbers.cells import LongDecimals
-from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.numbers.given import exact_rows
+from linsep.prove.numbers.tables import integer_rows, table_fingerprint
 from linsep.prove.numbers.text import signs_of
 from linsep.prove.regression.families import is_share, modeled
 from linsep.prove.regression.fast_check import holds
@@ -174,14 +170,9 @@ def fingerprint(X: Any, columns: list[list[Any]], values: Values) -> dict[str, A
     """Return the fingerprint of a design and its response."""
     columns = [c if len({type(v) for v in c}) < 2 else [label_text(v) for v in c] for c in columns]  # True is not 1
     response = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
-    X = X.near if isinstance(X, LongDecimals) else X  # doubles are what is hashed
-    if not is_sparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
-        name = plain_fingerprint(map(whole, exact_rows(X, values)), response)
-        return {"n_rows": X.shape[0], "n_features": X.shape[1], "sha256": name}
     known = {label: code for code, label in enumerate(dict.fromkeys(response))}
-    found = Fingerprint(X.shape[1], tuple(known))
-    found.add(to_rows(X.tocsr() if is_sparse(X) else X), np.array([known[label] for label in response], dtype=np.intp))
-    return found.result()
+    codes = np.array([known[label] for label in response], dtype=np.intp)
+    return table_fingerprint(X, values, codes, tuple(known), response)
 
 
 def check_separation_document(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> CheckResult:
@@ -206,7 +197,7 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
             raise Fails(f"the design has {X.shape[1]} columns, not {content['n_features']}")
         response = answers(content, list(zip(*columns, strict=True)))
         if plain:
-            rows = list(map(whole, exact_rows(X, content["values"], content["names"])))
+            rows = list(integer_rows(X, content["values"], content["names"]))
             return CheckResult(True, "", tuple(check_separation(content, rows, response)))
         model, _ = modeled(_given(content, X, response), Clock())
     except (Fails, ValueError) as error:
