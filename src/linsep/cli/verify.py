@@ -113,7 +113,7 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
         return {}
     layout = layout_of(how)
     known = {"layout": layout, "target": layout.target, "missing": how["missing"]}
-    found = {"encoding": "utf-8", "decimal": ".", "skip_rows": 0}  # what is left to the reader, which finds it out
+    found = {"encoding": "utf-8", "decimal": ".", "skip_rows": None}  # what is left to the reader, which finds it out
     known |= {name: value for name, value in _signs(how).items() if found.get(name) != value}
     return {name: known[name] for name in known if name not in reading.given}
 
@@ -122,7 +122,7 @@ def _signs(how: dict[str, Any]) -> dict[str, Any]:
     """Return how the text of a table is written, as a proof says it."""
     known = {name: how[name] for name in ("header", "encoding", "comment") if name in how}
     return known | {
-        "skip_rows": how.get("skip", 0),
+        "skip_rows": how.get("skip"),
         "decimal": how.get("point", "."),
         "gaps": tuple(how.get("gaps", MISSING)),
     }

@@ -273,7 +273,7 @@ def signs_of(source: Source) -> dict[str, Any]:
         "gaps": list(source.options.gaps),
         "encoding": encoding_name(source.options.encoding or "utf-8"),
     }
-    signs |= {"skip": file.skip_rows} if file.skip_rows else {}
+    signs |= {"skip": file.skip_rows} if file.skip_rows or source.options.skip_rows is not None else {}
     return signs | ({"comment": file.comment.decode()} if file.comment else {})
 
 
