@@ -204,7 +204,6 @@ def test_long_numbers_of_a_text_are_not_rounded(run, tmp_path):
     assert "column 'i' has whole numbers above 2^53" in error
 
 
-@pytest.mark.usefixtures("table")
 def test_lines_with_a_comment_sign_that_were_read_are_read_again(run, tmp_path, checker):
     (tmp_path / "t.csv").write_text("#a,b,y\n#1,2,0\n3,4,1\n5,6,0\n7,1,1\n")
     assert run("separate", "t.csv", "--skip-rows", 0, "--no-header", "--proof", "p.json")[0] == 0
@@ -213,6 +212,7 @@ def test_lines_with_a_comment_sign_that_were_read_are_read_again(run, tmp_path, 
     assert checker(tmp_path / "p.json", tmp_path / "t.csv").returncode == 0
 
 
+@pytest.mark.usefixtures("table")
 def test_the_document_keeps_who_made_it(run, tmp_path):
     run("separate", tmp_path / "t.csv", "--proof", tmp_path / "p.json", "--note", "for the referee", "--quiet")
     made = json.loads((tmp_path / "p.json").read_text())["made"]
