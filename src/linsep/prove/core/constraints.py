@@ -45,7 +45,6 @@ from linsep.prove.numbers import algebra, exact_solve
 from linsep.prove.numbers.cells import ExactRows
 from linsep.prove.numbers.modular import vanishing
 
-_SMALL = 26  # bits of numbers whose sums with random factors are floats
 _FEW_ROWS = 14  # that integers solve as fast as floats and a lift do
 _SPARE = 16  # rows beyond the rank that a sample has
 
@@ -173,13 +172,6 @@ class Constraints:
         """Return by number the exact sign of every row on unknowns, a column; 0 for the own class."""
         self.clock.check()
         data, w = self.data, self.weights(g)
-        if isinstance(data.rows, Dense) and data.classes == 2:
-            values = algebra.entries(w)
-            used = [j for j in range(data.n_features) if values[j]]
-            if 0 < len(used) <= data.n_features // 4:  # the other columns do not matter
-                part = Dense(np.ascontiguousarray(data.rows.data[:, used]))
-                data = data._replace(rows=part, n_features=len(used))
-                w = algebra.one_column([values[j] for j in [*used, *range(self.data.n_features, len(values))]])
         return sides(as_plane(data, w), data.y, data.classes, partial(signs, data.rows)).ravel()
 
     def strict_plane(self, w: Floats) -> tuple[Any, Separator | None] | None:
@@ -204,23 +196,12 @@ class Constraints:
         return None
 
     def vanish(self, V: Any) -> Array:
-        """Return by number which rows are zero on all columns of a matrix: almost surely.
-
-        Small numbers are summed up exactly, three times with random factors; else residues of one sum tell.
-        """
+        """Return by number which rows are zero on all columns of a matrix: almost surely, by a random combination."""
         self.clock.check()
-        k = V.ncols()
-        if not self.is_stored:
-            return np.asarray(self.signs(V * algebra.one_column(self.rng.integers(1, 2**62, k).tolist())) == 0)
-        size = max((int(value.bit_length()) for row in self.weights(V).tolist() for value in row), default=0)
-        if size <= _SMALL or self.data.rows.data.dtype == np.uint64:
-            found = np.ones(self.n * self.classes, dtype=bool)
-            for _ in range(3 if k > 1 else 1):
-                factors = self.rng.integers(1, 2**22, k).tolist() if k > 1 else [1]
-                found &= self.signs(V * algebra.one_column(factors)) == 0
-            return found
-        factors = self.rng.integers(1, 2**62, k).tolist()
-        return vanishing(self.data, self.weights(V * algebra.one_column(factors))).ravel()
+        one = V * algebra.one_column(self.rng.integers(1, 2**62, V.ncols()).tolist())
+        if not self.is_stored or self.data.rows.data.dtype == np.uint64:
+            return np.asarray(self.signs(one) == 0)
+        return vanishing(self.data, self.weights(one)).ravel()
 
     def span(self, ids: Array, order: list[int]) -> tuple[Array, list[int], Any]:
         """Return some rows that all of the given ones depend on, independent columns, and a basis of their null space.

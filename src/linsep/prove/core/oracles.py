@@ -179,9 +179,6 @@ def working_set_newton(
     Z, w = rows(ids), np.zeros(k)
     if not np.isfinite(Z).all():
         return None
-    if 10 * k < len(ids) // 2:  # the steps far from the goal need few rows
-        some = c.rng.permutation(len(ids))[: 10 * k]
-        w = newton.fit(Z[some], w, enough=_ENOUGH, steps=3, clock=clock).w
     for _ in range(_SETS):
         clock.check()
         found = newton.fit(Z, w, enough=_ENOUGH, steps=_STEPS, clock=clock)
