@@ -394,6 +394,7 @@ def fingerprint(rows: Iterable[Exact], labels: Sequence[Any]) -> str:
 # 2. ``signs``: the sign of g·z for each of many rows.
 # 3. ``independent``: some rows have at least a given rank.
 # 4. ``spanned``: some rows span others, as whatever is orthogonal to the former is orthogonal to the latter, too.
+
 PRIME = 2**61 - 1
 
 
@@ -465,6 +466,7 @@ def minus(v: list[Any], f: Any, row: list[Any], p: int) -> list[Any]:
 #   with positive multipliers whose left sides add up to 0 for all weights (sum). They are not all positive.
 # - overlap: a refutation whose inequalities span all others. Where no left side is negative, those of the refutation
 #   are 0, and hence all are. All together have rank (classes - 1) q, q being the rank of the rows with the offset's 1.
+
 VERDICT = {"separator": (None, PLANE), "refutation": (None, REFUTATION)}  # the fields of its own
 
 
@@ -501,13 +503,13 @@ def check_verdict(content: dict[str, Any], rows: Rows, codes: Sequence[int]) -> 
         weakly = "no row is on the wrong side, and not all on the plane"
         lines.append("every row is strictly on its side" if strictly else weakly)
     if content["refutation"] is not None:
-        which, rivals, multipliers = (content["refutation"][name] for name in REFUTATION)
-        require(min(factors := numbers(multipliers)) > 0, "a multiplier of the refutation is not positive")
-        parts = canceling(which, rivals, factors, exact, codes, classes)
+        multipliers, parts = canceling(content["refutation"], exact, codes, classes)
+        require(min(multipliers) > 0, "a multiplier of the refutation is not positive")
+        which = sorted(set(content["refutation"]["rows"]))
         what = "rows with positive multipliers add up to zero: no plane has them all strictly on their sides"
-        lines.append(f"{len(set(which))} {what}")
+        lines.append(f"{len(which)} {what}")
         if kind == "overlap":
-            q = spanned([exact[i] for i in sorted(set(which))], exact, len(exact[0][0]))
+            q = spanned([exact[i] for i in which], exact, len(exact[0][0]))
             fits = q is not None and independent(parts, (classes - 1) * q)
             require(fits, "the inequalities of the refutation do not span all others")
             lines.append(f"they span all rows, of rank {q}: a plane with no row on the wrong side has all rows on it")
@@ -527,21 +529,18 @@ def sides(content: dict[str, Any], exact: Rows, codes: Sequence[int]) -> Iterato
 
 
 def canceling(
-    which: Sequence[int],
-    rivals: Sequence[int],
-    multipliers: list[Fraction],
-    exact: Rows,
-    codes: Sequence[int],
-    classes: int,
-) -> list[Exact]:
-    """Return inequalities, each of a row against a rival class, that add up to 0 with these multipliers."""
-    for i, rival in zip(which, rivals, strict=True):
-        require(i < len(exact) and rival < classes, "the refutation names a row or class that does not exist")
-        require(rival != codes[i], "the refutation holds a row against its own class")
+    refutation: dict[str, Any], exact: Rows, codes: Sequence[int], classes: int
+) -> tuple[list[Fraction], list[Exact]]:
+    """Return the multipliers of a refutation and its inequalities, each of a row against a rival, which add up to 0."""
+    which, multipliers = refutation["rows"], numbers(refutation["multipliers"])
+    require(max(which) < len(exact), "a refutation names a row that does not exist")
+    rivals = refutation.get("rivals", [1 - codes[i] for i in which])
+    fits = all(codes[i] != rival < classes for i, rival in zip(which, rivals, strict=True))
+    require(fits, "a refutation holds a row against its own class, or one that does not exist")
     chosen = [(exact[i], codes[i], rival) for i, rival in zip(which, rivals, strict=True)]
     parts = [(inequality(x, own, rival, classes), bottom) for (x, bottom), own, rival in chosen]
-    require(not any(total(multipliers, parts)), "the rows of the refutation do not add up to zero")
-    return parts
+    require(not any(total(multipliers, parts)), "the rows of a refutation do not add up to zero")
+    return multipliers, parts
 
 
 def inequality(x: list[Any], own: int, rival: int, classes: int) -> list[Any]:
@@ -556,6 +555,7 @@ def inequality(x: list[Any], own: int, rival: int, classes: int) -> list[Any]:
 # from above (signs); from below a tree of cases does, in each of which *conditional refutations*, sums that are 0,
 # leave enough rows wrong: if the rows N with negative multipliers are wrong, one of the others, P, is wrong, too.
 # Rows that are equal are right or wrong together: a *group*, named by its first row.
+
 DEEPEST = 1000  # splits above a case
 HEAVIEST = 2**53  # all weights together are less
 BUSIEST = 10**8  # cases times refutations common to all of them
@@ -615,12 +615,11 @@ def check_errors(content: dict[str, Any], rows: Rows, codes: Sequence[int]) -> l
 
 def conditional(each: dict[str, Any], exact: Rows, codes: Sequence[int], group: Sequence[int], classes: int) -> Sides:
     """Return P and N, the groups with positive and with negative multipliers, of a refutation that cancels."""
-    which, multipliers = each["rows"], numbers(each["multipliers"])
-    require(max(which) < len(exact), "a refutation names a row that does not exist")
+    multipliers, _ = canceling(each, exact, codes, classes)
     fits = all(multipliers) and (classes == 2 or min(multipliers) > 0)
     require(fits, "a multiplier is 0, or negative with more than two classes")
-    canceling(which, each.get("rivals", [1 - codes[i] for i in which]), multipliers, exact, codes, classes)
-    P, N = (frozenset(group[i] for i, m in zip(which, multipliers, strict=True) if sign * m > 0) for sign in (1, -1))
+    pairs = list(zip(each["rows"], multipliers, strict=True))
+    P, N = (frozenset(group[i] for i, m in pairs if sign * m > 0) for sign in (1, -1))
     require(P and not P & N, "a refutation has no positive row, or a row of both signs")
     return P, N
 
@@ -673,6 +672,7 @@ def check_cases(content: dict[str, Any], table: list[Sides], group: Sequence[int
 # - Rest: others, with multipliers that are positive for inequalities, cancel and span all that are not separated.
 # - Coefficients: *finite* is a sum of constraints that are not separated; *+inf*, *-inf* a sum with multipliers not
 #   negative for inequalities, and ``direction`` has that sign; *undetermined* goes up and down in the cone.
+
 FAMILIES = {  # what the response of each may be
     "binomial": (["label"], ["number"], ["number", "failures"]),
     "poisson": (["number"],), "negative-binomial": (["number"],), "multinomial": (["label"],), "ordinal": (["label"],),
