@@ -97,7 +97,7 @@ def contradicts(refutation: Refutation | None, data: Data, *, spanning: bool = F
         return False
     rows = exact_rows(data.rows, refutation.rows, data.offset_column)
     matrix, shifts = inequalities(rows, data.y[refutation.rows].tolist(), refutation.rivals.tolist(), data.classes)
-    if any(total(refutation.multipliers, matrix, shifts)):
+    if total(refutation.multipliers, matrix, shifts):
         return False
     return not spanning or _spans(refutation, data, matrix, certain)
 

@@ -40,14 +40,14 @@ def inequalities(
     return flint.fmpz_mat(matrix), [row.shift for row in rows]
 
 
-def total(multipliers: Sequence[Fraction], matrix: Any, shifts: Sequence[int]) -> list[Fraction]:
-    """Fact 1: return Σ λ z."""
+def total(multipliers: Sequence[Fraction], matrix: Any, shifts: Sequence[int]) -> dict[int, Fraction]:
+    """Fact 1: return Σ λ z, those of its numbers that are not 0."""
     if not multipliers:
-        return [Fraction(0)] * matrix.ncols()
+        return {}
     (whole, common), lowest = over_common(multipliers), min(shifts)
     factors = [value << (shift - lowest) for value, shift in zip(whole, shifts, strict=True)]
     sums, unit = flint.fmpz_mat(1, len(factors), factors) * matrix, Fraction(2) ** lowest / common
-    return [int(value) * unit for value in sums.entries()]
+    return {k: int(value) * unit for k, value in enumerate(sums.entries()) if value}
 
 
 def rank(matrix: Any, enough: int, *, certain: bool = True) -> int:

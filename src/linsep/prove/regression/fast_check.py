@@ -48,6 +48,7 @@ class _Check:
         self.width, self.ids = len(model.names), model.system.ids
         self.equal = model.system.is_equation(self.ids)
         self.kept: list[int] = certificate["columns"]
+        self.known, self.column = set(self.kept), {unknown: j for j, unknown in enumerate(model.order)}
         self.direction = numbers(certificate["direction"])
         self.aliased: dict[int, list[Fraction]] = {}
 
@@ -72,27 +73,36 @@ class _Check:
         _require(not (signs < 0)[~self.equal].any() and not signs[self.equal].any())
         return signs
 
-    def _inner(self, which: list[int]) -> tuple[Any, list[int]]:
-        """Return some rows in the columns that are kept, as integers, and the powers of two left out of each."""
+    def _rows(self, which: list[int]) -> tuple[Any, list[int]]:
+        """Return some rows in the unknowns, as integers, and the powers of two left out of each."""
         _require(all(type(i) is int and i >= 0 for i in which))
-        A, shifts = self.system.rows(self.ids[np.array(which, dtype=np.intp)])
-        unknowns = [self.model.order[j] for j in self.kept]
-        return fmpz_mat(len(which), len(unknowns), [row[k] for row in A.tolist() for k in unknowns]), shifts
+        found: tuple[Any, list[int]] = self.system.rows(self.ids[np.array(which, dtype=np.intp)])
+        return found
 
-    def _combined(self, part: dict[str, Any], least: int | None) -> list[Fraction]:
-        """Return a sum in the columns kept; multipliers of inequalities above 0 (1), not below (0) or any (None)."""
+    def _inner(self, which: list[int]) -> Any:
+        """Return some rows in the columns that are kept, as integers."""
+        unknowns = [self.model.order[j] for j in self.kept]
+        A = self._rows(which)[0]
+        return fmpz_mat(len(which), len(unknowns), [row[k] for row in A.tolist() for k in unknowns])
+
+    def _combined(self, part: dict[str, Any], least: int | None) -> dict[int, Fraction]:
+        """Return what is not 0 of a sum, by column; only columns kept count.
+
+        Multipliers of inequalities are above 0 (``least`` 1), not below (0) or any (None).
+        """
         which, multipliers = list(part["rows"]), numbers(part["multipliers"])
         _require(len(which) == len(multipliers) == len(set(which)))
-        sums = total(multipliers, *self._inner(which))
+        sums = total(multipliers, *self._rows(which))
         for i, m in zip(which, multipliers, strict=True):
             _require(least is None or self.equal[i] or m > 0 or (m == 0 and least == 0))
-        return [value / self.model.scales[j] for value, j in zip(sums, self.kept, strict=True)]
+        found = ((self.column[unknown], value) for unknown, value in sums.items())
+        return {j: value / self.model.scales[j] for j, value in found if j in self.known}
 
     def columns_are_right(self) -> None:
         """Check that some rows are independent in the columns kept, and all are 0 on a vector of each other column."""
         kept, chosen = set(self.kept), self.parts["independent"]
         _require(len(kept) == len(self.kept) == len(chosen) and kept <= set(range(self.width)))
-        _require(not chosen or rank(self._inner(chosen)[0], len(kept)) == len(kept))
+        _require(not chosen or rank(self._inner(chosen), len(kept)) == len(kept))
         for each in self.parts["aliased"]:
             own, places = each["column"], each["columns"]
             _require(own not in kept | set(self.aliased) and set(places) <= kept | {own})
@@ -117,8 +127,8 @@ class _Check:
     def rest_is_right(self) -> None:
         """Check that rows that are not separated cancel with positive multipliers, and span all such."""
         which = self.parts["rest"]["rows"]
-        _require(not any(self._combined(self.parts["rest"], 1)) and not self.separated[which].any())
-        for normal in normals(self._inner(which)[0]):
+        _require(not self._combined(self.parts["rest"], 1) and not self.separated[which].any())
+        for normal in normals(self._inner(which)):
             values = [Fraction(value) * self.model.scales[j] for value, j in zip(normal, self.kept, strict=True)]
             _require(not self._signs(self._vector(self.kept, values))[~self.separated].any())
 
@@ -137,6 +147,5 @@ class _Check:
                 _require(up[j] > 0 > down[j])
             elif not shared:
                 sign = {"finite": 0, "+inf": 1, "-inf": -1}[status]
-                unit = [Fraction((sign or 1) * (column == j)) for column in self.kept]
-                _require(self._combined(each, 0 if sign else None) == unit)
+                _require(self._combined(each, 0 if sign else None) == {j: Fraction(sign or 1)})
                 _require(sign * self.direction[j] > 0 if sign else not self.separated[each["rows"]].any())

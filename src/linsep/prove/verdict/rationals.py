@@ -107,7 +107,7 @@ def _contradicts(verdict: Claim, refutation: Refutation, rows: ExactRows, codes:
         return False
     some, matrix, denominators = _inequalities(refutation, rows, codes, classes, offset)
     factors = [value / bottom for value, bottom in zip(refutation.multipliers, denominators, strict=True)]
-    if any(total(factors, matrix, [0] * len(factors))):
+    if total(factors, matrix, [0] * len(factors)):
         return False
     if verdict.kind != OVERLAP:
         return True
