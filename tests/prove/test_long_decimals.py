@@ -15,7 +15,7 @@ from linsep.prove.check.integers import over_common
 from linsep.prove.core import facial_reduction
 from linsep.prove.core.constraints import LongConstraints
 from linsep.prove.numbers import algebra, cells, text
-from linsep.prove.regression import separations
+from linsep.prove.regression import families
 from oracles import inequalities, kind
 
 
@@ -131,7 +131,7 @@ def test_regression_models_of_long_decimals(seed: int, family: str, monkeypatch:
     for given in (X, exact):
         answers = []
         for most in (0, 1 << 30):
-            monkeypatch.setattr(separations, "_FEW_CELLS", most)
+            monkeypatch.setattr(families, "_FEW_CELLS", most)
             found = separation(given, response, family=family, values="decimal", **options)
             assert found.check()
             statuses = [(name, status) for name, status, *_ in found.coefficients]
