@@ -93,6 +93,9 @@ def test_every_learner_has_its_own_options_and_no_others(capsys, two, tmp_path, 
     name = option[0].lstrip("-").replace("-", "_")
     assert str(model.get_params()[name]) == str(type(model.get_params()[name])(option[1]))
     assert run(capsys, "score", tmp_path / "model", two, "--json")["errors"] == 0
+    with pytest.raises(SystemExit) as done:
+        main([str(part) for part in (*how[:-1], *option)])
+    assert (done.value.code, "learned from" in capsys.readouterr().out) == (0, True)
     said = run(capsys, *how, without, code=2)
     assert f"{without.partition('=')[0]} does not apply to --learner {learner}" in said
     said = run(capsys, "fit", two, *option, "-m", tmp_path / "model", code=2)

@@ -319,7 +319,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], 
         **_run_lines(learner, facts),
         "time": f"{facts['seconds']:.2f} s" + (f", {speed:,.1f} MB/s" if large and speed else ""),
     }
-    lines |= _mixing_lines(facts, learner.fit_intercept) | _trace_lines(facts)
+    lines |= _mixing_lines(facts, learner) | _trace_lines(facts)
     if facts["proof"] is not None:
         lines["proof"] = check_line(facts["proof"], *facts["data"])
     elif proof is not None:
@@ -602,14 +602,14 @@ def mixing_facts(learner: Any) -> dict[str, Any]:
     return facts | {"margin_upper": mixing["margin_upper"], "bound_holds": mixing["holds"]}
 
 
-def _mixing_lines(facts: dict[str, Any], offset: bool) -> dict[str, str]:
+def _mixing_lines(facts: dict[str, Any], learner: Any) -> dict[str, str]:
     """Return the lines of the report about a run on a cluster, none about one here."""
     if "shards" not in facts:
         return {}
     own = facts["mistakes_by_shard"]
     lines = {"shards": f"{facts['shards']:,}, with {own.min():,} to {own.max():,} mistakes each"}
     if facts["margin_upper"] < float("inf"):
-        margin = "an augmented margin" if offset else "a margin"
+        margin = "an augmented margin" if learner.fit_intercept else "a margin"
         lines["bound"] = (
             f"no plane has {margin} above {facts['margin_upper']:.6g}, by {facts['weighted_mistakes']:,.1f} weighted "
             f"mistakes ({facts['bound_holds']})"
