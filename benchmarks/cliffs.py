@@ -72,6 +72,8 @@ def many_words(rng: np.random.Generator, folder: Path) -> Iterator[Row]:
     for name, limit in (("regression", 30), ("errors", 5)):
         seconds = command(name, path, "--target", "y", "--time-limit", limit)
         yield at_most(f"linsep {name}, 500k rows, 5,000 words", seconds, f"--time-limit {limit}", limit + 0.5, 1.1)
+    proving = command("regression", path, "--target", "y", "--proof", proof := folder / "proof.json")
+    yield at_most("linsep verify of its regression", command("verify", proof, path), "the regression", proving, 3)
 
 
 def many_files(rng: np.random.Generator, folder: Path) -> Iterator[Row]:

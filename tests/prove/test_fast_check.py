@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from flint import fmpz_mat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from linsep.data.arrays import to_rows
 from linsep.problem import Dense
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.check.fast_check import separates
+from linsep.prove.check.fast_facts import sparse_rank
 from linsep.prove.claims import Data, Refutation, Separator
 from oracles import proves
 
@@ -211,3 +213,12 @@ def test_strictness():
     assert separates(plane([1.0], 0.0), data, strictly=False)
     assert not separates(plane([1.0], 0.0), data, strictly=True)
     assert separates(plane([1.0], -5e-324), data, strictly=True)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(1, 30), st.sampled_from([0.05, 0.15, 0.6]))
+def test_sparse_rows_have_the_rank_that_they_have_as_a_matrix(seed, n, d, share):
+    rng = np.random.default_rng(seed)
+    A = rng.integers(-3, 4, (n, d)) * (rng.random((n, d)) < share) * rng.choice([1, 10**6], (n, 1))
+    A[n // 2 :] = A[: n - n // 2] + A[n // 2 - 1] if n > 1 else A  # rows that depend on others
+    rows = [{j: int(value) for j, value in enumerate(row) if value} for row in A.tolist()]
+    assert sparse_rank(rows) == fmpz_mat(A.tolist()).rank()

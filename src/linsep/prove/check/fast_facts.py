@@ -6,6 +6,7 @@ exponent of the power of two that was left out of it. Signs of g·z, the second 
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -17,6 +18,7 @@ from linsep.prove.check.exact_signs import Row
 from linsep.prove.check.integers import over_common
 
 PRIME = 2**63 - 25
+_FEW_ROWS = 8  # that have a column which is eliminated: with more, sparse rows fill up
 
 
 def inequalities(
@@ -57,6 +59,47 @@ def rank(matrix: Any, enough: int, *, certain: bool = True) -> int:
     """
     quick = int(flint.nmod_mat(matrix, PRIME).rank())
     return quick if quick >= enough or not certain else int(matrix.rank())
+
+
+def sparse_rank(rows: list[dict[int, int]]) -> int:
+    """Fact 3 for sparse rows, numbers by column: their rank modulo a prime, which is never larger than their rank.
+
+    Columns are eliminated one by one as long as few rows have them, and flint does the rest: of a factor with thousands
+    of categories each has its own few rows, and what is left is as wide as the other columns.
+    """
+    left = [{j: value % PRIME for j, value in row.items() if value % PRIME} for row in rows]
+    owners: dict[int, set[int]] = {}
+    for i, row in enumerate(left):
+        for j in row:
+            owners.setdefault(j, set()).add(i)
+    waiting, found = [(len(own), j) for j, own in owners.items()], 0
+    heapq.heapify(waiting)
+    while waiting and (first := heapq.heappop(waiting))[0] <= _FEW_ROWS:
+        count, j = first
+        if count != len(owners.get(j, ())):
+            continue  # it has changed, and waits again
+        own = owners.pop(j)
+        pivot = min(own, key=lambda i: len(left[i]), default=None)
+        if pivot is None:
+            continue
+        row, left[pivot] = left[pivot], {}
+        inverse, found = pow(row.pop(j), -1, PRIME), found + 1
+        for i in own - {pivot}:
+            factor = left[i].pop(j) * inverse
+            for k, value in row.items():
+                new = (left[i].get(k, 0) - factor * value) % PRIME
+                if new:
+                    left[i][k] = new
+                    owners[k].add(i)
+                else:
+                    left[i].pop(k, None)
+                    owners[k].discard(i)
+        for k in row:
+            owners[k].discard(pivot)
+            heapq.heappush(waiting, (len(owners[k]), k))
+    rest, columns = [row for row in left if row], sorted({j for row in left for j in row})
+    cells = [row.get(j, 0) for row in rest for j in columns]
+    return found + (int(flint.nmod_mat(len(rest), len(columns), cells, PRIME).rank()) if rest else 0)
 
 
 def normals(matrix: Any) -> list[list[int]]:

@@ -525,7 +525,10 @@ def integer_rows(data: Data, ids: Array) -> tuple[Any, list[int]]:
 def packed_rows(data: Data, ids: Array) -> tuple[Any, list[int], Array]:
     """Return integer rows and powers of two as ``integer_rows`` does, in the columns in use, and these."""
     part = take(data.rows, ids // data.classes)
-    used = np.unique(part.indices).astype(np.intp) if isinstance(part, Sparse) else np.arange(data.n_features)
+    if isinstance(part, Sparse):
+        used = np.unique(part.indices).astype(np.intp)
+    else:
+        used = np.flatnonzero(part.data.any(axis=0))
     numbers, shifts = _whole(part, np.arange(len(ids)), used, data.offset)
     block = np.append(used, data.n_features) if data.offset else used
     places = np.arange(data.classes - 1)[:, None] * (data.n_features + data.offset) + block

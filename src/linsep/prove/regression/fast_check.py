@@ -12,10 +12,13 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.problem import Array
-from linsep.prove.check.fast_facts import normals, rank, total
+from linsep.prove.check.fast_facts import normals, sparse_rank, total
 from linsep.prove.check.integers import over_common
 from linsep.prove.check.linsep_check import numbers
+from linsep.prove.core.constraints import Constraints, packed_rows
 from linsep.prove.regression.families import Model
+
+_BLOCK = 64  # rows that are looked at together: they have few columns in use
 
 
 class _Fails(Exception):  # noqa: N818 (it is an answer)
@@ -73,17 +76,32 @@ class _Check:
         _require(not (signs < 0)[~self.equal].any() and not signs[self.equal].any())
         return signs
 
-    def _rows(self, which: list[int]) -> tuple[Any, list[int]]:
-        """Return some rows in the unknowns, as integers, and the powers of two left out of each."""
+    def _rows(self, which: list[int]) -> tuple[Any, list[int], list[int]]:
+        """Return some rows as integers, the powers of two left out of each, and the columns: those in use, or all."""
         _require(all(type(i) is int and i >= 0 for i in which))
-        found: tuple[Any, list[int]] = self.system.rows(self.ids[np.array(which, dtype=np.intp)])
-        return found
+        ids, system = self.ids[np.array(which, dtype=np.intp)], self.system
+        if type(system) is not Constraints or system.basis is not None or not which:
+            return *system.rows(ids), [self.column[unknown] for unknown in range(self.width)]
+        A, shifts, used = packed_rows(system.data, ids)
+        return A, shifts, [self.column[unknown] for unknown in used.tolist()]
+
+    def _rank(self, which: list[int]) -> int:
+        """Return the rank of some rows in the columns kept."""
+        found: list[dict[int, int]] = []
+        for start in range(0, len(which), _BLOCK):
+            A, _, columns = self._rows(which[start : start + _BLOCK])
+            kept = [(k, j) for k, j in enumerate(columns) if j in self.known]
+            found += [{j: int(row[k]) for k, j in kept if row[k]} for row in A.tolist()]
+        quick = sparse_rank(found)
+        return quick if quick == len(self.kept) else int(self._inner(which).rank())
 
     def _inner(self, which: list[int]) -> Any:
         """Return some rows in the columns that are kept, as integers."""
-        unknowns = [self.model.order[j] for j in self.kept]
-        A = self._rows(which)[0]
-        return fmpz_mat(len(which), len(unknowns), [row[k] for row in A.tolist() for k in unknowns])
+        A, _, columns = self._rows(which)
+        place = {j: k for k, j in enumerate(columns)}
+        some = [place.get(j) for j in self.kept]
+        cells = [0 if k is None else row[k] for row in A.tolist() for k in some]
+        return fmpz_mat(len(which), len(some), cells)
 
     def _combined(self, part: dict[str, Any], least: int | None) -> dict[int, Fraction]:
         """Return what is not 0 of a sum, by column; only columns kept count.
@@ -92,17 +110,20 @@ class _Check:
         """
         which, multipliers = list(part["rows"]), numbers(part["multipliers"])
         _require(len(which) == len(multipliers) == len(set(which)))
-        sums = total(multipliers, *self._rows(which))
+        sums: dict[int, Fraction] = {}
+        for start in range(0, len(which), _BLOCK):
+            A, shifts, columns = self._rows(which[start : start + _BLOCK])
+            for k, value in total(multipliers[start : start + _BLOCK], A, shifts).items():
+                sums[columns[k]] = sums.get(columns[k], Fraction(0)) + value
         for i, m in zip(which, multipliers, strict=True):
             _require(least is None or self.equal[i] or m > 0 or (m == 0 and least == 0))
-        found = ((self.column[unknown], value) for unknown, value in sums.items())
-        return {j: value / self.model.scales[j] for j, value in found if j in self.known}
+        return {j: value / self.model.scales[j] for j, value in sums.items() if value and j in self.known}
 
     def columns_are_right(self) -> None:
         """Check that some rows are independent in the columns kept, and all are 0 on a vector of each other column."""
         kept, chosen = set(self.kept), self.parts["independent"]
         _require(len(kept) == len(self.kept) == len(chosen) and kept <= set(range(self.width)))
-        _require(not chosen or rank(self._inner(chosen), len(kept)) == len(kept))
+        _require(not chosen or self._rank(chosen) == len(kept))
         for each in self.parts["aliased"]:
             own, places = each["column"], each["columns"]
             _require(own not in kept | set(self.aliased) and set(places) <= kept | {own})
@@ -128,7 +149,7 @@ class _Check:
         """Check that rows that are not separated cancel with positive multipliers, and span all such."""
         which = self.parts["rest"]["rows"]
         _require(not self._combined(self.parts["rest"], 1) and not self.separated[which].any())
-        for normal in normals(self._inner(which)):
+        for normal in () if self._rank(which) == len(self.kept) else normals(self._inner(which)):
             values = [Fraction(value) * self.model.scales[j] for value, j in zip(normal, self.kept, strict=True)]
             _require(not self._signs(self._vector(self.kept, values))[~self.separated].any())
 
