@@ -221,6 +221,11 @@ class Columns:
         """How many columns have names."""
         return self.width - len(self.positions)
 
+    @property
+    def plain(self) -> bool:
+        """Whether all rows so far were lists of one length."""
+        return self.dense and self.width == len(self.positions) > 0
+
     def grow(self, count: int) -> None:
         """Make room for lists of this length."""
         known = len(self.positions)
@@ -287,6 +292,8 @@ def encode(x: list[Any] | ExampleTable | LogRows, columns: Columns, *, grow: boo
     Rows are lists of numbers and dicts of numbers and words, or a table, or sparse under positions.
     """
     if isinstance(x, list):
+        if len(x) == 1 and type(x[0]) is list and columns.plain and len(x[0]) == columns.width:
+            return LogRows(np.array(x, dtype=np.float64))  # the usual case, and quick
         widths = {len(row) if type(row) is list else 0 for row in x}
         if len(widths) > 1 or 0 in widths:
             columns.dense = columns.dense and not grow

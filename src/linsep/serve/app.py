@@ -36,7 +36,7 @@ _SMALL = 1 << 15  # bytes of a body that is parsed at once, rather than in anoth
 _PACE, _HEARTBEAT = 0.5, 15.0  # seconds between two events, and between two signs of life
 _EVENTS = 3600.0  # seconds after which a listener has to ask again, as browsers do by themselves
 _BULK = 200  # examples of a group that is learned where it steps back before predictions
-_GROUP, _LINGER = 50_000, 0.001  # examples of one commit, and seconds to wait for more of them
+_GROUP, _LINGER = 50_000, 0.003  # examples of one commit, and seconds to wait for more of them
 _LISTENERS = 100  # that may wait for events
 _OPEN = ("/", "/openapi.json", "/v2/health/live", "/v2/health/ready")  # no token is asked for
 _POLICY = b"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
@@ -106,6 +106,7 @@ class Queue:
         self.waiting = self.refused = self.groups = 0
         self.lock = asyncio.Lock()  # held while the work is done
         self.closed = False
+        self._expected = 1  # requests at a time
         self._items: deque[tuple[Any, int, asyncio.Future[Any]]] = deque()
         self._task: asyncio.Task[None] | None = None
 
@@ -126,10 +127,8 @@ class Queue:
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while self._items:
-            seen, until = 0, loop.time() + _LINGER
-            while seen < len(self._items) and loop.time() < until:  # others are about to come: one commit for all
-                seen = len(self._items)
-                await asyncio.sleep(0)
+            until = loop.time() + _LINGER
+            while len(self._items) < self._expected and loop.time() < until:  # others are about to come: one commit
                 await asyncio.sleep(0)
             some = [self._items.popleft()]
             taken = some[0][1]
@@ -144,6 +143,7 @@ class Queue:
                     traceback.print_exception(error)
                     found = [error] * len(some)
             self.groups += 1
+            self._expected = len(some) + len(self._items)
             for (_, size, future), result in zip(some, found, strict=True):
                 self.waiting -= size
                 if not future.done():
@@ -205,7 +205,6 @@ class Application:
             self.active -= 1
 
     def _handler(self, method: str, path: str) -> Handler:
-        """Return who answers a request."""
         own, others = (self.post, self.get) if method == "POST" else (self.get, self.post)
         if path in own and method in ("GET", "HEAD", "POST"):
             return own[path]
@@ -385,7 +384,9 @@ def _file(name: str) -> str:
 
 def _header(scope: Scope, name: bytes, default: Any) -> Any:
     """Return a header of a request; Starlette's own way takes longer than to learn from a row."""
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), default)
+    if "by name" not in scope:
+        scope["by name"] = dict(reversed(scope["headers"]))  # of several the first
+    return scope["by name"][name].decode("latin-1") if name in scope["by name"] else default
 
 
 def _finite(value: Any) -> Any:

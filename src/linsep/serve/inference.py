@@ -210,7 +210,6 @@ def _binary(kind: str, data: list[Any]) -> bytes:
 
 
 def _datatype(labels: list[Any]) -> str:
-    """Return the data type of labels."""
     kinds = {type(label) for label in labels}
     return "BOOL" if kinds == {bool} else "INT64" if kinds == {int} else "BYTES"
 

@@ -83,23 +83,26 @@ def read_tokens(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 class Joined:
-    """Passes on to a transport, with one system call, what is written in one turn of the loop: headers and body."""
+    """Passes on to a transport what is written, headers and body with one system call: two writes in a row are one."""
 
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self.transport, self.loop, self.waiting = transport, loop, list[bytes]()
+        self.transport, self.loop, self.waiting = transport, loop, b""
         self.get_extra_info, self.is_closing = transport.get_extra_info, transport.is_closing
         self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
 
     def write(self, data: bytes) -> None:
-        """Keep data until the loop has its next turn."""
-        if not self.waiting:
+        """Keep the first part for the next one, which mostly follows at once, or until the loop has its next turn."""
+        if self.waiting:
+            self.transport.write(self.waiting + data)
+            self.waiting = b""
+        elif data:
+            self.waiting = data
             self.loop.call_soon(self.flush)
-        self.waiting.append(data)
 
     def flush(self) -> None:
         """Write what waits."""
-        self.transport.write(b"".join(self.waiting))
-        self.waiting.clear()
+        self.transport.write(self.waiting)
+        self.waiting = b""
 
     def close(self) -> None:
         """Write what waits, and close the connection."""
@@ -169,7 +172,7 @@ def serve(
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 65536)) if hard > 0 else soft, hard))
-    sys.setswitchinterval(0.001)  # the thread that learns must not wait long for the one that reads requests
+    sys.setswitchinterval(0.0002)  # threads that learn and that answer must not wait long for each other
     gc.freeze()  # what is there by now stays: no request has to wait until all of it was looked at
     app = Application(service, name, access, waiting)
     protocol = type("Patience", (Impatient,), {"patience": patience})

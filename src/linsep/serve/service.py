@@ -148,8 +148,7 @@ class Service:
         ``more`` says that others wait: then readers may get the new weights a little later.
         """
         if self.stale and not self._recovered():
-            full = Refused(f"{FULL}: nothing of this request was learned", status=503)
-            return [full] * len(requests)
+            return [Refused(f"{FULL}: nothing of this request was learned", status=503)] * len(requests)
         group, results = _Group(self.number), list[Any]()
         before = len(self.columns.entries), self.columns.dense, len(self.labels)
         for request in requests:
