@@ -141,9 +141,9 @@ def published(folder: Path) -> Iterator[list[str]]:
         terms = " + ".join([*plain, *(f"C({each})" for each in factors)])
         found = separation(formula.format(terms), frame, **{"values": "decimal", **options})
         text, same = found.to_json(), wanted(found, frame)
-        y = np.column_stack(response_of(found._given)[1])
+        y = np.column_stack(response_of(found.given)[1])
         y = y if y.shape[1] > 1 else y[:, 0]
-        holds = found.check() and verify(text, found._given.X, y) and verify(text, found._given.X, y, plain=True)
+        holds = found.check() and verify(text, found.given.X, y) and verify(text, found.given.X, y, plain=True)
         yield [name, repr(found)[11:-1], "the same" if same else "another", "holds" if holds else "fails"]
 
 
