@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from linsep.clock import Clock
 from linsep.prove.core import newton
 from linsep.prove.core.newton import corners, fit
-from linsep.prove.numbers import exact_solve
-from linsep.prove.numbers.exact_solve import dependency, solve
+from linsep.prove.linear_algebra import exact_solve
+from linsep.prove.linear_algebra.exact_solve import dependency, solve
 
 patient = Clock()
 

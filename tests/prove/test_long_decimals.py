@@ -14,7 +14,8 @@ from linsep.cli import main
 from linsep.prove.check.integers import over_common
 from linsep.prove.core import facial_reduction
 from linsep.prove.core.constraints import LongConstraints
-from linsep.prove.numbers import algebra, cells, text
+from linsep.prove.linear_algebra import algebra
+from linsep.prove.numbers import cells, text
 from linsep.prove.regression import families
 from oracles import inequalities, kind
 

@@ -22,7 +22,7 @@ from linsep.clock import Clock, OutOfTime
 from linsep.data.parallel import in_parallel
 from linsep.prove.check.exact_signs import difference
 from linsep.prove.core import exact_steps, facial_reduction, scaled_view
-from linsep.prove.numbers import algebra
+from linsep.prove.linear_algebra import algebra
 from linsep.prove.verdict.decide import decide as decide_data
 from oracles import inequalities, kind, proves
 

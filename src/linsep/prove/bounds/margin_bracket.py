@@ -21,7 +21,7 @@ from linsep.problem import Array, Dense, Floats, MarginForm, Rows, take
 from linsep.prove.check.integers import over_common, over_power
 from linsep.prove.claims import Data
 from linsep.prove.core.scaled_view import block_signs, differences
-from linsep.prove.numbers import algebra
+from linsep.prove.linear_algebra import algebra
 
 GRID = 2**53  # multipliers are whole multiples of 1/GRID
 _UNIT = 2.0**-53  # relative error of one operation

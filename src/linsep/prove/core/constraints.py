@@ -41,9 +41,9 @@ from linsep.prove.core.scaled_view import (
     raw_differences,
     sums,
 )
-from linsep.prove.numbers import algebra, exact_solve
+from linsep.prove.linear_algebra import algebra, exact_solve
+from linsep.prove.linear_algebra.modular import vanishing
 from linsep.prove.numbers.cells import ExactRows
-from linsep.prove.numbers.modular import vanishing
 
 _FEW_ROWS = 14  # that integers solve as fast as floats and a lift do
 _SPARE = 16  # rows beyond the rank that a sample has

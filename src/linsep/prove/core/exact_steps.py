@@ -21,8 +21,8 @@ from linsep.problem import Array, Floats
 from linsep.prove.claims import Separator
 from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.nearest_point import nearest_plane, nearest_point
-from linsep.prove.numbers import algebra
-from linsep.prove.numbers.algebra import Dependency
+from linsep.prove.linear_algebra import algebra
+from linsep.prove.linear_algebra.algebra import Dependency
 
 _ROUNDS = 40  # working sets tried before stronger means
 _FEW = 400_000  # numbers that are all written out

@@ -29,7 +29,7 @@ from linsep.prove.core import newton
 from linsep.prove.core.constraints import Constraints, rounded
 from linsep.prove.core.exact_steps import Outcome, exact_steps
 from linsep.prove.core.oracles import NEWTON_UNKNOWNS, Cancel, OraclePlane, oracle
-from linsep.prove.numbers import algebra
+from linsep.prove.linear_algebra import algebra
 
 _DEPENDENT = 1e-10  # what is left of a row of size 1 that depends on others
 _VANISHING = 1e-9  # slack, in sizes of rows and weights, of a row that is zero on the whole face

@@ -16,8 +16,8 @@ from linsep.prove.core.constraints import as_plane, packed_rows
 from linsep.prove.core.nearest_point import nearest_plane
 from linsep.prove.core.newton_cg import Inequalities, least_slacks
 from linsep.prove.core.scaled_view import ScaledView
-from linsep.prove.numbers import algebra
-from linsep.prove.numbers.modular import vanishing
+from linsep.prove.linear_algebra import algebra
+from linsep.prove.linear_algebra.modular import vanishing
 
 _ROWS_TO_CONTRADICT = (20, 50, 100, 200, 400, 800)  # that pull most
 _TURNED = 0.3  # operations of turning rows, for every row, row again, and column

@@ -16,7 +16,7 @@ from linsep.prove.claims import Separator
 from linsep.prove.core.constraints import cancels, integer_rows
 from linsep.prove.core.scaled_view import raw_differences
 from linsep.prove.fewest.items import Items
-from linsep.prove.numbers import algebra, exact_solve
+from linsep.prove.linear_algebra import algebra, exact_solve
 
 if TYPE_CHECKING:
     from linsep.prove.fewest.node_bounds import Node

@@ -1,1 +1,1 @@
-"""Exact numbers: tables read without rounding, one form of their cells, exact linear algebra, fingerprints."""
+"""Exact numbers: tables read without rounding, one form of their cells, fingerprints."""

@@ -23,8 +23,8 @@ from linsep.prove.check.integers import over_common
 from linsep.prove.claims import Data
 from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.exact_steps import Outcome
-from linsep.prove.numbers import algebra
-from linsep.prove.numbers.algebra import Solver, entries, first_independent, one_column
+from linsep.prove.linear_algebra import algebra
+from linsep.prove.linear_algebra.algebra import Solver, entries, first_independent, one_column
 
 FEWEST = 300  # unknowns for which it is worth while
 _OTHERS = 100  # unknowns beside the categories, at most

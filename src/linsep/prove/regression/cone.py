@@ -25,8 +25,8 @@ from linsep.prove.core import facial_reduction
 from linsep.prove.core.constraints import Constraints, LongConstraints
 from linsep.prove.core.exact_steps import Outcome
 from linsep.prove.core.presolve import peel
-from linsep.prove.numbers import algebra
-from linsep.prove.numbers.algebra import Solver, entries, first_independent, one_column, primitive
+from linsep.prove.linear_algebra import algebra
+from linsep.prove.linear_algebra.algebra import Solver, entries, first_independent, one_column, primitive
 from linsep.prove.regression.categories import Categories, EliminatedFace, categories_of, kept_columns
 
 _POWERS = (2, 3, 5, 9, 17, 65, 1025)  # of these sizes of a direction may be powers

@@ -10,8 +10,8 @@ import numpy as np
 
 from linsep.problem import Array
 from linsep.prove.check.linsep_check import SEPARATED
+from linsep.prove.linear_algebra.algebra import one_column as column
 from linsep.prove.notebook_tables import notebook_html
-from linsep.prove.numbers.algebra import one_column as column
 from linsep.prove.regression.cone import RegressionFace, whole
 from linsep.prove.regression.contrasts import contrast
 from linsep.prove.regression.documents import certificate, check_claims, document, response_of

@@ -18,7 +18,7 @@ from flint import fmpz_mat
 from linsep.problem import Array
 from linsep.prove.core.constraints import TableConstraints
 from linsep.prove.core.facial_reduction import solve
-from linsep.prove.numbers.algebra import entries, one_column, primitive
+from linsep.prove.linear_algebra.algebra import entries, one_column, primitive
 from linsep.prove.regression.cone import ConeCombination, RegressionFace
 
 FINITE, UP, DOWN, UNDETERMINED, ALIASED = "finite", "+inf", "-inf", "undetermined", "aliased"

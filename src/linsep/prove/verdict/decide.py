@@ -28,7 +28,7 @@ from linsep.prove.core.oracles import SEVERAL_UNKNOWNS, few_rows
 from linsep.prove.core.presolve import Certificate, Reduction, peel, put_on, reduced, weakly_beyond
 from linsep.prove.core.scaled_view import WIDE, sums
 from linsep.prove.core.wide_rows import weak_plane
-from linsep.prove.numbers import algebra
+from linsep.prove.linear_algebra import algebra
 
 
 def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE) -> Claim:

@@ -27,7 +27,7 @@ from linsep.prove.check.integers import over_common
 from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, SEPARABLE, UNKNOWN, Claim, Refutation
 from linsep.prove.core.constraints import LongConstraints
 from linsep.prove.core.facial_reduction import solve
-from linsep.prove.numbers import algebra
+from linsep.prove.linear_algebra import algebra
 from linsep.prove.numbers.cells import Cells, ExactRows
 from linsep.prove.numbers.given import BINARY, all_finite
 from linsep.prove.verdict.decide import certificate

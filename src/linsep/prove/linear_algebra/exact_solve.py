@@ -22,7 +22,7 @@ from linsep.compiling import compiled
 from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats
 from linsep.prove.check.integers import aligned
-from linsep.prove.numbers.algebra import Dependency
+from linsep.prove.linear_algebra.algebra import Dependency
 
 _PIECE = 5_000_000  # numbers looked at between two looks at the clock
 _SPARE = 64  # digits more than needed: a wrong solution passes for one with a chance of 2**-64

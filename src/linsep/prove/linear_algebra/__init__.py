@@ -1,0 +1,1 @@
+"""Exact linear algebra: integer rows, square systems of floats, inner products modulo primes."""
