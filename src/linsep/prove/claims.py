@@ -21,12 +21,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linsep.data.row_numbers import Dropped
 from linsep.problem import Array, Floats, Rows, Values
+from linsep.prove.check.integers import over_common
 
 SEPARABLE, QUASI, OVERLAP, UNKNOWN = "separable", "quasi", "overlap", "unknown"
 NOT_SEPARABLE = "not-separable"  # a refutation alone: "quasi" or "overlap", which of them is left open
@@ -85,6 +87,14 @@ class Separator:
             return W, b
         zero = Fraction(0) if W.dtype == object else 0.0
         return np.concatenate((np.full_like(W, zero), W)), np.concatenate((np.full_like(b, zero), b))
+
+    @cached_property
+    def normals(self) -> Array:
+        """Weights and offsets by class, (classes, d + 1), times a positive number: fractions as whole numbers."""
+        full = np.column_stack(self.per_class())
+        if full.dtype == object:
+            full = np.array(over_common(full.ravel().tolist())[0], dtype=object).reshape(full.shape)
+        return full
 
     def exactly(self) -> tuple[list[list[Fraction]], list[Fraction]]:
         """Return the weights and offsets as fractions, one row and one offset for two classes."""

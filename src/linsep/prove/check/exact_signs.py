@@ -70,6 +70,8 @@ def difference(u: Array, v: Array) -> Array:
             part = gap - u  # Knuth's two-sum: the rounding error of u - v is exactly (u - (gap - part)) - (v + part)
             if np.isfinite(gap).all() and not ((u - (gap - part)) - (v + part)).any():
                 return gap
+    if u.dtype == v.dtype == object:
+        return np.asarray(u - v)
     return np.array([Fraction(a) - Fraction(c) for a, c in zip(u.tolist(), v.tolist(), strict=True)], dtype=object)
 
 
@@ -78,8 +80,7 @@ def sides(plane: Any, y: Array, classes: int, signs_of: Callable[[Array, Array],
 
     ``signs_of`` returns the signs of some rows, by number, on a normal with its offset.
     """
-    W, b = plane.per_class()
-    full, n = np.column_stack((W, b)), len(y)
+    full, n = plane.normals, len(y)
     found = np.zeros((n, classes), dtype=np.int8)
     if classes == 2:
         side = signs_of(np.arange(n), difference(full[1], full[0]))
