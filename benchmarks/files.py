@@ -53,11 +53,11 @@ import sys, time
 import numpy as np
 from linsep import Perceptron, read
 from linsep.data.parallel import ahead
+from linsep.learn.weights import Weights
 started = time.perf_counter()
 d = int(sys.argv[2])
 model = Perceptron()
-model.classes_, model.intercept_ = np.array([-1, 1]), np.zeros(1)
-model.coef_, model.n_features_in_ = np.random.default_rng(0).standard_normal((1, d)), d
+model.start_with(np.array([-1, 1]), Weights(np.random.default_rng(0).standard_normal((1, d)), np.zeros(1)))
 for X, y, first in ahead(read(sys.argv[1], n_features=d, zero_based=False)):
     model.predict(X)
 print(time.perf_counter() - started)
