@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # the search is loaded when there is something to search
     from linsep.prove.verdict.refuting import Asked, RunProof
     from linsep.prove.verdict.run_refutations import RunRefutation
 
-TINY = 1e-6  # a margin that is smaller than this share of the radius counts as none
 FIRST_PASSES = 10
 FIRST_UNEVEN = 640  # where rows have different weights: those that count most come right before the others
 NEW_LOW = 0.85  # a pass with fewer mistakes than this share of the fewest before is a new low; less may be chance
@@ -63,6 +62,7 @@ class Prover:
         log = state.log
         if log.separable or log.rows or not due(_mistakes(problem, log)):  # a run resumed in a pass searched before it
             return None
+        from linsep.prove.verdict.decide import NO_MARGIN
         from linsep.prove.verdict.refuting import Asked, RunSearch, made_of
 
         made = made_of(np.concatenate([np.empty(0, np.uint64), *log.trace]), problem.machines)
@@ -74,7 +74,7 @@ class Prover:
         if found is not None and found.refuted:
             useless = _useless(found, asked, self.parameters)
             return ProofAttempt(search.spent, found.proof if useless else None, found.machine, settled=settled)
-        if found is None and search.margin_bound < TINY * search.radius:
+        if found is None and search.margin_bound < NO_MARGIN * search.radius:
             return ProofAttempt(search.spent, settled=settled, margin_bound=search.margin_bound)
         return ProofAttempt(search.spent, separable=found is not None, settled=settled)
 

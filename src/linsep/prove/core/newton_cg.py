@@ -75,21 +75,22 @@ class Inequalities:
             line = np.arange(len(y))
             pull, counts = -pull, active.copy()
             pull[line, y], counts[line, y] = -pull.sum(axis=1), active.sum(axis=1)
-        turned = Z.T if self.squares is None else Z.T.tocsr()
 
         def curvature(p: Floats) -> Floats:
             S = self._scores(Z, p)
             if self.blocks > 1:
                 S = active * (S - _own(S, y))
                 S[np.arange(len(y)), y] -= S.sum(axis=1)
-            return np.asarray((turned @ S).T.ravel() + ridge * p)
+            return np.asarray((Z.T @ S).T.ravel() + ridge * p)
 
         if self.squares is None:
             eased = self._by_blocks(Z, counts, ridge)
         else:
-            diagonal = ridge + np.asarray(self.squares[some].T @ counts).T.ravel()
+            of_all = np.zeros((len(self.y), counts.shape[1]))
+            of_all[some] = counts
+            diagonal = ridge + np.asarray(self.squares.T @ of_all).T.ravel()
             eased = lambda r: r / diagonal  # noqa: E731
-        return np.asarray(turned @ pull).T.ravel().astype(np.float64), curvature, eased
+        return np.asarray(Z.T @ pull).T.ravel().astype(np.float64), curvature, eased
 
     def _by_blocks(self, Z: Floats, counts: Floats, ridge: float) -> Product:
         """Return the solution of the systems of single classes; of the same one for all where all rows are active."""
@@ -129,11 +130,14 @@ def _own(S: Floats, y: Array) -> Floats:
     return S[np.arange(len(S)), y][:, None]
 
 
-def least_slacks(rows: Inequalities, clock: Clock, *, patient: bool) -> tuple[Floats, Floats]:
+def least_slacks(
+    rows: Inequalities, clock: Clock, *, patient: bool, enough: Callable[[Floats, Floats], bool] | None = None
+) -> tuple[Floats, Floats]:
     """Return weights and heights at the least squared slacks, or as soon as all rows are well above.
 
-    Where the sum will not come down to 0 the search ends, unless it is ``patient``. Each step goes to the minimum over
-    its direction, the weights themselves, whose scale is free, and the last few steps.
+    Where the sum will not come down to 0 the search ends, unless it is ``patient``; also as soon as the slacks, which
+    it is given with their ``Σ s_i z_i``, are ``enough``. Each step goes to the minimum over its direction, the weights
+    themselves, whose scale is free, and the last few steps.
     """
     v, h, damping = np.zeros(rows.shape[1]), np.zeros(rows.shape[0]), _DAMPING
     last, sums = list[tuple[Floats, Floats]](), list[float]()
@@ -145,9 +149,10 @@ def least_slacks(rows: Inequalities, clock: Clock, *, patient: bool) -> tuple[Fl
         if h.min() > _ENOUGH or (slow and not patient):
             break
         pull, curvature, eased = rows.system(slack, damping)
-        if _inner(pull, eased(pull)) <= _FINE**2:
+        cells = rows.cells * np.count_nonzero(slack) / len(slack)  # of the rows in the system
+        if _inner(pull, eased(pull)) <= _FINE**2 or (enough is not None and enough(pull, slack)):
             break
-        p = _conjugate_gradients(curvature, eased, pull, _ACCURACY, lambda: clock.check(2 * rows.cells))
+        p = _conjugate_gradients(curvature, eased, pull, _ACCURACY, lambda: clock.check(2 * cells))
         steps = [(p, rows.heights(p)), *([(v, h)] if h.any() else []), *last]
         sizes = np.array([np.linalg.norm(heights) for _, heights in steps])
         steps, sizes = [step for step, size in zip(steps, sizes, strict=True) if size > 0], sizes[sizes > 0]

@@ -13,6 +13,8 @@ Where that does not end, ``exact_steps`` goes on from the same rows.
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ import numpy as np
 from linsep.clock import OutOfTime
 from linsep.data.arrays import to_floats
 from linsep.data.parallel import scipy_linalg
+from linsep.learn.evaluation import squared_norms
 from linsep.problem import Array, Floats
 from linsep.prove.core import newton
 from linsep.prove.core.constraints import Constraints
@@ -35,7 +38,8 @@ _CELLS = 1 << 25  # of the rows of a working set, at most
 _SETS, _STEPS = 14, 100  # working sets, and Newton's steps on each
 _DEEP = 8.0  # a row so far on the wrong side makes a contradiction likely, for which 6 rows per unknown suffice
 _FAR_ABOVE = 3.0  # rows of a working set whose height is this many times that of the goal only cost time
-_VISITS = 300  # of all sparse rows in a search, about: what would end without a result is not begun
+_VISITS = 150  # of all sparse rows in a search, about: what would end without a result is not begun
+_SURELY = 0.5  # of a bound on margins that is to be shown: rounding is not in what is computed here
 _SHORT_FLOATS = 1 << 22  # cells of dense rows from which on they are floats of 32 bits
 _ANY_RANK_CELLS = 1 << 22
 _LEAST_SQUARES_CELLS = 1 << 25  # 5,800 rows of as many columns: less than ten times the time of an LU factorization
@@ -137,7 +141,8 @@ def truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
     if not np.isfinite(Z.data).all():
         return None
     rows = Inequalities(Z, data.y, c.classes)
-    v, h = least_slacks(rows, clock, patient=c.classes == 2)
+    enough = partial(_no_margin, c, sizes) if c.wide_sparse and c.no_margin else None
+    v, h = least_slacks(rows, clock, patient=c.classes == 2, enough=enough)
     W = v.reshape(-1, c.block)
     w = (W if c.classes == 2 else W[1:] - W[0]).ravel()
     if h.min() > 0 and c.view.sweep(w)[0].min() > 0:
@@ -151,6 +156,15 @@ def truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
     c.cancel = ids, slack / sizes[below]
     some = contradiction(c.view, ids, slack, clock)
     return None if some is None else Cancel(*some, None)
+
+
+def _no_margin(constraints: Constraints, sizes: Floats, pull: Floats, slack: Floats) -> bool:
+    """Say whether slacks, and the sum ``pull`` of the scaled rows that they stand for, bound all margins well enough."""
+    c, view = constraints, constraints.view
+    d = c.data.n_features
+    raw = np.append(pull[:d] / view.unit, pull[d:] / view.constant if c.data.offset else 0.0)
+    radius = math.sqrt(float(squared_norms(c.data.rows).max()) + c.data.offset)
+    return float(np.linalg.norm(raw)) < _SURELY * c.no_margin * radius * float((slack / sizes).sum())
 
 
 def working_set_newton(

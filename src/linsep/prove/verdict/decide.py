@@ -30,6 +30,8 @@ from linsep.prove.core.scaled_view import WIDE, sums
 from linsep.prove.core.wide_rows import weak_plane
 from linsep.prove.linear_algebra import algebra
 
+NO_MARGIN = 1e-6  # a training run takes a margin of a smaller share of the radius for none
+
 
 def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE) -> Claim:
     """Return the verdict, confirmed by the exact check; "unknown" if the time is up first.
@@ -77,6 +79,8 @@ class VerdictSearch:
         self.any_contradiction, self.exact = any_contradiction, exact
         self.known = reduced(data, Clock())
         self.first = self.last = Constraints(self.known.data, clock=clock, wide=wide)
+        if not exact:  # for a training run
+            self.first.no_margin = NO_MARGIN
         self.mistakes = mistakes if mistakes is None or self.known.rows is None else mistakes[self.known.rows]
         self.peels = True  # whether no rows have been peeled off before
         self.checked: Separator | None = None  # a plane for all of the data that has passed the exact check
