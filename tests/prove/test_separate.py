@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ from linsep import Perceptron, Verdict, from_json, separate, separator, to_json,
 from linsep.clock import Clock, OutOfTime
 from linsep.data.parallel import in_parallel
 from linsep.prove.check.exact_signs import difference
-from linsep.prove.core import exact_steps, facial_reduction, scaled_view
+from linsep.prove.core import exact_steps, facial_reduction, scaled_view, wide_rows
 from linsep.prove.linear_algebra import algebra
 from linsep.prove.verdict.decide import decide as decide_data
 from oracles import inequalities, kind, proves
@@ -780,16 +782,67 @@ def test_rows_of_zeros_only(shape, classes):
             assert separate(X, y, fit_intercept=offset).kind == "overlap"
 
 
-@pytest.mark.slow
-def test_wide_sparse_rows_that_do_not_separate_have_a_certified_bound():
-    """No exact answer in time, but a proof that every margin is tiny: the bound on it is that of a hull in floats."""
+def counts_with_wrong_labels(n, d, density=0.01):
+    """Sparse counts, of which no few contradict each other: a fifth of the labels of a plane are wrong."""
     rng = np.random.default_rng(0)
-    X = sp.random(9000, 2200, density=0.01, format="csr", random_state=1)
+    X = sp.random(n, d, density=density, format="csr", random_state=1)
     X.data = np.ceil(3 * X.data)
-    y = X @ rng.normal(size=2200) > 0
-    flipped = rng.choice(9000, 1800, replace=False)
+    y = X @ rng.normal(size=d) > 0
+    flipped = rng.choice(n, n // 5, replace=False)
     y[flipped] = ~y[flipped]
-    verdict = linsep.separate(X, y, time_limit=20)
+    return X, y.astype(int)
+
+
+@pytest.mark.parametrize("offset", [False, True])
+def test_wide_sparse_rows_that_all_cancel_together(offset, monkeypatch):
+    """Many more rows than there are columns get multipliers, all of them at once; the sum and the rank are exact."""
+    monkeypatch.setattr(wide_rows, "_ROWS_TO_CONTRADICT", (20,))
+    X, y = counts_with_wrong_labels(500, 60, density=0.2)
+    verdict = limited(X, y, 50, fit_intercept=offset)
+    assert verdict.kind == "overlap"
+    assert len(verdict.refutation.rows) > 150
+    assert verdict.check(X, y)
+    assert proves(verdict, X, y.tolist())
+    assert verify(verdict, X, y, plain=True)
+    rows, signs = X.toarray()[verdict.refutation.rows].astype(int), 2 * y[verdict.refutation.rows] - 1
+    rows = np.column_stack((rows, np.ones(len(rows), dtype=int))) if offset else rows
+    assert min(verdict.refutation.multipliers) > 0
+    assert not (np.array(verdict.refutation.multipliers, dtype=object) * signs @ rows).any()
+    assert np.linalg.matrix_rank(rows) == rows.shape[1]
+    forged = replace(verdict.refutation, multipliers=(Fraction(1), *verdict.refutation.multipliers[1:]))
+    forged = replace(verdict, refutation=forged)
+    assert not forged.check(X, y)
+    assert not verify(forged, X, y, plain=True)
+
+
+@pytest.mark.parametrize("multiple", [0.1, 1 / 3])
+def test_wide_sparse_rows_of_long_numbers_have_their_answer_too(multiple, monkeypatch):
+    monkeypatch.setattr(wide_rows, "_ROWS_TO_CONTRADICT", (20,))
+    X, y = counts_with_wrong_labels(500, 60, density=0.2)
+    X.data *= multiple * (1 + np.arange(len(X.data)) % 7)
+    verdict = limited(X, y, 50)
+    assert verdict.kind == "overlap"
+    assert verdict.check(X, y)
+
+
+def test_wide_sparse_rows_that_all_cancel_but_in_a_column(monkeypatch):
+    """Only rows of one class have the last column: its weight puts these on their side, the others on the plane."""
+    monkeypatch.setattr(wide_rows, "_ROWS_TO_CONTRADICT", (20,))
+    X, y = counts_with_wrong_labels(500, 60, density=0.2)
+    column = sp.csr_array(((y == 1) * (np.arange(500) % 3 == 0)).astype(float)[:, None])
+    X = sp.hstack((X, column)).tocsr()
+    verdict = limited(X, y, 50)
+    assert verdict.kind == "quasi"
+    assert verdict.check(X, y)
+    assert verify(verdict, X, y, plain=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [1, 60])
+def test_wide_sparse_rows_that_do_not_separate_have_a_certified_bound(limit):
+    """Without the time for an exact answer a proof that every margin is tiny: that of a hull in floats."""
+    X, y = counts_with_wrong_labels(9000, 2200)
+    verdict = linsep.separate(X, y, time_limit=limit)
     if verdict.kind == "unknown":
         radius = float(np.sqrt(X.multiply(X).sum(axis=1).max()))
         low, high = verdict.bracket

@@ -15,7 +15,16 @@ import numpy as np
 
 from linsep.problem import Array, Dense, Sparse
 from linsep.prove.check.exact_signs import difference, exact_rows, signs
-from linsep.prove.check.fast_facts import inequalities, normals, rank, total
+from linsep.prove.check.fast_facts import (
+    SHORT_PRIME,
+    cancel,
+    inequalities,
+    normals,
+    rank,
+    sparse_inequalities,
+    sparse_rank,
+    total,
+)
 from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Claim, Data, Refutation, Separator
 
 _SIGNS = np.array([-1, 1], dtype=np.int8)
@@ -96,10 +105,30 @@ def contradicts(refutation: Refutation | None, data: Data, *, spanning: bool = F
     if refutation is None or not refutation_fits(refutation, data.y, data.classes):
         return False
     rows = exact_rows(data.rows, refutation.rows, data.offset_column)
-    matrix, shifts = inequalities(rows, data.y[refutation.rows].tolist(), refutation.rivals.tolist(), data.classes)
-    if total(refutation.multipliers, matrix, shifts):
-        return False
+    owns, rivals = data.y[refutation.rows].tolist(), refutation.rivals.tolist()
+    if isinstance(data.rows, Sparse):
+        some, shifts = sparse_inequalities(rows, owns, rivals, data.n_features + 1), [row.shift for row in rows]
+        if not cancel(refutation.multipliers, some, shifts):
+            return False
+        if not spanning or _some_span(some, (data.classes - 1) * (data.n_features + data.offset)):
+            return True
+        matrix, _ = inequalities(rows, owns, rivals, data.classes)
+    else:
+        matrix, shifts = inequalities(rows, owns, rivals, data.classes)
+        if total(refutation.multipliers, matrix, shifts):
+            return False
     return not spanning or _spans(refutation, data, matrix, certain)
+
+
+def _some_span(rows: list[dict[int, int]], enough: int) -> bool:
+    """Return whether inequalities span all columns, as a few more than are needed show modulo a short prime."""
+    for most in (enough + enough // 4, 3 * enough):
+        some = np.unique(np.linspace(0, len(rows) - 1, most).astype(np.intp)).tolist()
+        if len(some) < enough:
+            return False
+        if sparse_rank([rows[k] for k in some], SHORT_PRIME) == enough:
+            return True
+    return False
 
 
 def refutation_fits(refutation: Refutation, y: Array, classes: int) -> bool:

@@ -18,6 +18,7 @@ from linsep.prove.check.exact_signs import Row
 from linsep.prove.check.integers import over_common
 
 PRIME = 2**63 - 25
+SHORT_PRIME = 2**30 - 35  # a rank modulo it takes half as long, and is too small with one chance in 2**27
 _FEW_ROWS = 8  # that have a column which is eliminated: with more, sparse rows fill up
 
 
@@ -52,6 +53,32 @@ def total(multipliers: Sequence[Fraction], matrix: Any, shifts: Sequence[int]) -
     return {k: int(value) * unit for k, value in enumerate(sums.entries()) if value}
 
 
+def sparse_inequalities(
+    rows: Sequence[Row], owns: Sequence[int], rivals: Sequence[int], width: int
+) -> list[dict[int, int]]:
+    """Return the left sides of inequalities of sparse rows, by column; those of class c begin at c times a width."""
+    return [
+        {
+            c * width + j: sign * value
+            for c, sign in ((own, 1), (rival, -1))
+            if c
+            for j, value in zip(row.columns, row.values, strict=True)
+        }
+        for row, own, rival in zip(rows, owns, rivals, strict=True)
+    ]
+
+
+def cancel(multipliers: Sequence[Fraction], rows: Sequence[dict[int, int]], shifts: Sequence[int]) -> bool:
+    """Fact 1 for sparse rows: return whether Σ λ z = 0."""
+    (whole, _), lowest = over_common(multipliers), min(shifts)
+    sums: dict[int, int] = {}
+    for multiplier, row, shift in zip(whole, rows, shifts, strict=True):
+        factor = multiplier << (shift - lowest)
+        for j, value in row.items():
+            sums[j] = sums.get(j, 0) + factor * value
+    return not any(sums.values())
+
+
 def rank(matrix: Any, enough: int, *, certain: bool = True) -> int:
     """Fact 3: return the rank, quickly if it is ``enough``: the rank modulo a prime is never larger.
 
@@ -61,13 +88,13 @@ def rank(matrix: Any, enough: int, *, certain: bool = True) -> int:
     return quick if quick >= enough or not certain else int(matrix.rank())
 
 
-def sparse_rank(rows: list[dict[int, int]]) -> int:
+def sparse_rank(rows: list[dict[int, int]], prime: int = PRIME) -> int:
     """Fact 3 for sparse rows, numbers by column: their rank modulo a prime, which is never larger than their rank.
 
     Columns are eliminated one by one as long as few rows have them, and flint does the rest: of a factor with thousands
     of categories each has its own few rows, and what is left is as wide as the other columns.
     """
-    left = [{j: value % PRIME for j, value in row.items() if value % PRIME} for row in rows]
+    left = [{j: value % prime for j, value in row.items() if value % prime} for row in rows]
     owners: dict[int, set[int]] = {}
     for i, row in enumerate(left):
         for j in row:
@@ -83,11 +110,11 @@ def sparse_rank(rows: list[dict[int, int]]) -> int:
         if pivot is None:
             continue
         row, left[pivot] = left[pivot], {}
-        inverse, found = pow(row.pop(j), -1, PRIME), found + 1
+        inverse, found = pow(row.pop(j), -1, prime), found + 1
         for i in own - {pivot}:
             factor = left[i].pop(j) * inverse
             for k, value in row.items():
-                new = (left[i].get(k, 0) - factor * value) % PRIME
+                new = (left[i].get(k, 0) - factor * value) % prime
                 if new:
                     left[i][k] = new
                     owners[k].add(i)
@@ -97,9 +124,13 @@ def sparse_rank(rows: list[dict[int, int]]) -> int:
         for k in row:
             owners[k].discard(pivot)
             heapq.heappush(waiting, (len(owners[k]), k))
-    rest, columns = [row for row in left if row], sorted({j for row in left for j in row})
-    cells = [row.get(j, 0) for row in rest for j in columns]
-    return found + (int(flint.nmod_mat(len(rest), len(columns), cells, PRIME).rank()) if rest else 0)
+    rest = [row for row in left if row]
+    place = {j: k for k, j in enumerate({j for row in rest for j in row})}
+    matrix = flint.nmod_mat(len(rest), len(place), prime)
+    for i, row in enumerate(rest):
+        for j, value in row.items():
+            matrix[i, place[j]] = value
+    return found + int(matrix.rank())
 
 
 def normals(matrix: Any) -> list[list[int]]:

@@ -144,7 +144,10 @@ class _FloatSteps:
         if found.rows is not None:
             kept, weights = newton.corners(found.rows, weights, self.clock)
             ids = ids[kept]
-        self.exact = c.dependency(ids, weights) if len(ids) else None
+        if found.multipliers is not None:
+            self.exact = ids, found.multipliers
+        else:
+            self.exact = c.dependency(ids, weights) if len(ids) else None
         if self.exact is None:
             return None, None
         ids, multipliers = self.exact
@@ -279,7 +282,7 @@ class Face:
 
     def absorb(self, cancel: Cancel) -> None:
         """Add all rows of a contradiction, few at a time: what cancels still does beyond the span of some of it."""
-        clock, (ids, weights, rows) = self.constraints.clock, cancel
+        clock, (ids, weights, rows, _) = self.constraints.clock, cancel
         rows = self.constraints.gather(ids) if rows is None else rows
         while self.Q is None or self.Q.shape[1]:
             inner = rows if self.Q is None else rows @ self.Q

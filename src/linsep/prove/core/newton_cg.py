@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,7 +153,7 @@ def least_slacks(
         cells = rows.cells * np.count_nonzero(slack) / len(slack)  # of the rows in the system
         if _inner(pull, eased(pull)) <= _FINE**2 or (enough is not None and enough(pull, slack)):
             break
-        p = _conjugate_gradients(curvature, eased, pull, _ACCURACY, lambda: clock.check(2 * cells))
+        p = _conjugate_gradients(curvature, eased, pull, _ACCURACY, partial(clock.check, 2 * cells))
         steps = [(p, rows.heights(p)), *([(v, h)] if h.any() else []), *last]
         sizes = np.array([np.linalg.norm(heights) for _, heights in steps])
         steps, sizes = [step for step, size in zip(steps, sizes, strict=True) if size > 0], sizes[sizes > 0]

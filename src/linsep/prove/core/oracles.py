@@ -14,6 +14,7 @@ Where that does not end, ``exact_steps`` goes on from the same rows.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ from linsep.prove.core import newton
 from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.newton_cg import Inequalities, fits, least_slacks
 from linsep.prove.core.scaled_view import lowest
-from linsep.prove.core.wide_rows import contradiction, scaled_rows
+from linsep.prove.core.wide_rows import all_that_cancel, contradiction, scaled_rows
 
 NEWTON_UNKNOWNS = 3000  # beyond that no Hessian is written out
 SEVERAL_UNKNOWNS = 100  # of several classes, from which on blocks of single classes are much smaller than the whole
@@ -57,6 +58,7 @@ class Cancel(NamedTuple):
     ids: Array
     weights: Floats  # of the rows as gathered
     rows: Floats | None  # as gathered; None for very many columns
+    multipliers: list[Fraction] | None = None  # exact ones, where they are known
 
 
 def oracle(
@@ -155,11 +157,18 @@ def truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
         return None
     c.cancel = ids, slack / sizes[below]
     some = contradiction(c.view, ids, slack, clock)
-    return None if some is None else Cancel(*some, None)
+    if some is not None:
+        return Cancel(*some, None)
+    exact = None if c.no_margin else all_that_cancel(c.view, *c.cancel, clock)
+    if exact is None:
+        return None
+    ids, multipliers = exact
+    top = max(multipliers)
+    return Cancel(ids, np.array([float(value / top) for value in multipliers]), None, multipliers)
 
 
 def _no_margin(constraints: Constraints, sizes: Floats, pull: Floats, slack: Floats) -> bool:
-    """Say whether slacks, and the sum ``pull`` of the scaled rows that they stand for, bound all margins well enough."""
+    """Say whether slacks, and the sum ``pull`` of the scaled rows that they weigh, bound all margins well enough."""
     c, view = constraints, constraints.view
     d = c.data.n_features
     raw = np.append(pull[:d] / view.unit, pull[d:] / view.constant if c.data.offset else 0.0)

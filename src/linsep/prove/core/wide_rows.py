@@ -1,7 +1,9 @@
-"""Sparse rows of very many columns and two classes: contradictions among few of them, and weak planes around these."""
+"""Sparse rows of very many columns and two classes: contradictions among few or all of them, and weak planes around these."""
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,15 +13,20 @@ from linsep.clock import Clock
 from linsep.data.arrays import to_scipy
 from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats, Sparse, take
+from linsep.prove.check.integers import mantissas
 from linsep.prove.claims import Data, Separator
 from linsep.prove.core.constraints import as_plane, packed_rows
 from linsep.prove.core.nearest_point import nearest_plane
 from linsep.prove.core.newton_cg import Inequalities, least_slacks
 from linsep.prove.core.scaled_view import ScaledView
-from linsep.prove.linear_algebra import algebra
+from linsep.prove.linear_algebra import algebra, exact_solve
 from linsep.prove.linear_algebra.modular import vanishing
 
 _ROWS_TO_CONTRADICT = (20, 50, 100, 200, 400, 800)  # that pull most
+_MOST_SOLVED = 6000  # columns of which a table is written out, about a minute's work
+_SHORT, _COARSE = 40, 12  # bits of sums, so that a solution in floats can begin, and at least of multipliers
+_TRIED, _OF_A_COLUMN = 1.5, 3  # rows among which pivots are looked for, for each column, and those that have it
+_FACTORED = 0.06  # operations of a factorization, for every cell and column
 _TURNED = 0.3  # operations of turning rows, for every row, row again, and column
 
 
@@ -62,6 +69,51 @@ def contradiction(view: ScaledView, ids: Array, weights: Floats, clock: Clock) -
         if not near.lowest > 0 or np.linalg.norm(near.point) <= 1e-9 * np.linalg.norm(Z) / len(some) ** 0.5:
             return some[near.support], near.weights[near.support]
     return None
+
+
+def all_that_cancel(view: ScaledView, ids: Array, weights: Floats, clock: Clock) -> tuple[Array, list[Fraction]] | None:
+    """Return exact multipliers of inequalities that about cancel and span all columns, where few would not do.
+
+    As many as there are columns, independent and of large weights, are solved for; the others keep theirs, rounded.
+    Numbers must be so short that floats hold the sums: counts, zeros and ones, few decimals in binary.
+    """
+    import scipy.sparse as sp
+
+    data, order = view.data, np.argsort(-weights, kind="stable")
+    n = data.n_features + data.offset
+    if not n < len(ids) or n > _MOST_SOLVED or not isinstance(data.rows, Sparse):
+        return None
+    clock.check(_FACTORED * (_TRIED * n**3 + 3 * n**3))
+    ids, weights = ids[order], weights[order] / weights.max()
+    X = to_scipy(take(data.rows, ids // 2), data.n_features).astype(np.float64)
+    if data.offset:
+        X = sp.hstack((X, np.ones((len(ids), 1))))
+    X = sp.csr_array(sp.diags_array(np.where(data.y[ids // 2] == 1, 1.0, -1.0)) @ X)
+    X.eliminate_zeros()
+    X.data = np.ldexp(X.data, -int(mantissas(X.data)[1].min()))
+    grid = _SHORT - math.ceil(math.log2(float((weights @ abs(X)).max())))  # in bits
+    if grid < _COARSE:
+        return None
+    by_column = sp.csc_array(X)
+    by_column.sort_indices()
+    firsts = np.minimum(by_column.indptr[:-1, None] + np.arange(_OF_A_COLUMN), by_column.indptr[1:, None] - 1)
+    some = np.union1d(np.arange(min(len(ids), int(_TRIED * n))), by_column.indices[firsts])
+    scale = np.append(view.unit, view.constant) if data.offset else view.unit
+    W = (sp.diags_array(weights[some]) @ X[some] @ sp.diags_array(scale)).toarray(order="F")
+    swaps = scipy_linalg().lapack.dgetrf(W, overwrite_a=True)[1]
+    for k, other in enumerate(swaps.tolist()):
+        some[[k, other]] = some[[other, k]]
+    pivots, rest = some[:n], np.rint(np.ldexp(weights, grid))
+    rest[pivots] = 0
+    M, f = sp.csr_array(X[pivots].T), -(rest @ X)
+    found = exact_solve.solve_integers(M, f, M.data.astype(np.int64), f.astype(np.int64), _SHORT + 1, clock)
+    if found is None or min(found[0]) <= 0:
+        return None
+    numerators = (rest.astype(np.int64).astype(object) * int(found[1])).tolist()
+    for k, value in zip(pivots.tolist(), found[0], strict=True):
+        numerators[k] = int(value)
+    kept = np.flatnonzero(numerators)
+    return ids[kept], [Fraction(numerators[k]) for k in kept.tolist()]
 
 
 def weak_plane(data: Data, face: Array, rng: np.random.Generator, clock: Clock) -> Separator:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from flint import fmpz, fmpz_mat
@@ -57,29 +58,37 @@ def dependency(X: Floats, weights: Floats, clock: Clock) -> Dependency | None:
 
 def solve(F: Floats, f: Floats, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
     """Return integers ``x`` and ``q > 0`` with ``F x = q f``; None if floats are too coarse for the system."""
+    whole = _integers(np.column_stack((F, f)))
+    return None if whole is None else solve_integers(*whole, clock)
+
+
+def solve_integers(
+    M: Any, f: Floats, low: Array, f_low: Array, bits: int, clock: Clock
+) -> tuple[list[fmpz], fmpz] | None:
+    """Return the same for a sparse system of integers.
+
+    All numbers are integers of so many bits: ``M``, a CSR matrix, and ``f`` are floats near to them, ``low``, the cells
+    of M, and ``f_low`` are their last 64 bits.
+    """
     lapack = scipy_linalg().lapack
     n = len(f)
-    whole = _integers(np.column_stack((F, f)))
-    if whole is None:
-        return None
-    M, low, bits = whole
     with np.errstate(all="ignore"):
-        lu, swaps, flaw = lapack.dgetrf(M[:, :n])
+        lu, swaps, flaw = lapack.dgetrf(np.asfortranarray(M.toarray()), overwrite_a=True)
         if flaw != 0:
             return None
-        inverse = np.ascontiguousarray(lapack.dgetri(lu, swaps)[0])
-        condition = float((np.abs(inverse) @ np.abs(M[:, :n]).sum(axis=1)).max())
-        size = float(np.abs(inverse @ M[:, n]).max())
+        determinant = float(np.log2(np.abs(np.diag(lu))).sum())
+        inverse = np.ascontiguousarray(lapack.dgetri(lu, swaps, overwrite_lu=True)[0])
+        condition = float((np.abs(inverse) @ np.abs(M).sum(axis=1)).max())
+        size = float(np.abs(inverse @ f).max())
     if not (condition < 2.0**42 and size < 2.0**40):
         return None
     # the digits of a round must be right up to one, and the float residual up to the 63 bits that wrap around
     beta = 8 * int(min(50 - math.log2(condition), 114 - bits - math.log2(n), 40) // 8)
-    determinant = float(np.log2(np.abs(np.diag(lu))).sum())
     if beta < 8:
         return None
     rounds = -(-int(2 * determinant + math.log2(size + 1) + _SPARE) // beta)
     found = np.empty((rounds + 1, n), dtype=np.int64)
-    matrix, residual = (inverse, np.ascontiguousarray(M[:, :n]), low[:, :n].copy()), (M[:, n].copy(), low[:, n].copy())
+    matrix, residual = (inverse, M.data, low, M.indices, M.indptr), (f.copy(), f_low.copy())
     piece = max(1, _PIECE // n**2)
     for start in range(0, rounds + 1, piece):
         clock.check(n**2 * min(piece, rounds + 1 - start))
@@ -91,14 +100,19 @@ def solve(F: Floats, f: Floats, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
     return _rational(digits, leading, beta, clock)
 
 
-def _integers(M: Floats) -> tuple[Floats, Array, int] | None:
-    """Return the rows times powers of two that make them integers: as floats, their last 64 bits, and their length."""
+def _integers(M: Floats) -> tuple[Any, Floats, Array, Array, int] | None:
+    """Return a system, its right side the last column, with rows times powers of two that make them integers."""
+    import scipy.sparse as sp
+
     digits, up, shifts, longest = aligned(M, constant=False)
-    bits = int(longest.max())
+    bits, n = int(longest.max()), len(M)
     if bits > 100:
         return None
     low = np.where(up < 64, digits << np.minimum(up, 63), 0)
-    return np.ldexp(M, -shifts[:, None].astype(np.int32)), low, bits
+    M = np.ldexp(M, -shifts[:, None].astype(np.int32))
+    every = np.tile(np.arange(n, dtype=np.int32), n), np.arange(0, n * n + 1, n, dtype=np.int32)
+    whole = sp.csr_array((M[:, :n].ravel(), *every), shape=(n, n))
+    return whole, M[:, n].copy(), low[:, :n].ravel(), low[:, n].copy(), bits
 
 
 def _rational(digits: Array, leading: Array, beta: int, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
@@ -150,7 +164,7 @@ def _lift(matrix, residual, beta, found, start, stop):
     ``r_low`` and ``low`` are the same integers modulo 2**64. Returns whether all went as it should: rounding may make
     a digit another one, which the digits after it make up for.
     """
-    inverse, M, low = matrix
+    inverse, M, low, indices, indptr = matrix
     r, r_low = residual
     n = r.size
     for k in range(start, stop):
@@ -158,18 +172,19 @@ def _lift(matrix, residual, beta, found, start, stop):
         power = 2.0**shift
         bound = 2.0 ** (beta + 2) if k > 0 else 2.0**52
         for i in range(n):
-            digit = 0.0
+            value = 0.0
             for j in range(n):
-                digit += inverse[i, j] * r[j]
-            digit = np.rint(digit * power)
-            if not abs(digit) < bound:
+                value += inverse[i, j] * r[j]
+            value = np.rint(value * power)
+            if not abs(value) < bound:
                 return False
-            found[k, i] = np.int64(digit)
+            found[k, i] = np.int64(value)
         for i in range(n):
             size, exact = 0.0, r_low[i] << shift
-            for j in range(n):
-                size += M[i, j] * float(found[k, j])
-                exact -= low[i, j] * found[k, j]
+            for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                digit = found[k, indices[p]]
+                size += M[p] * float(digit)
+                exact -= low[p] * digit
             above = np.rint((r[i] * power - size - float(exact)) / 18446744073709551616.0)
             r_low[i] = exact
             r[i] = above * 18446744073709551616.0 + float(exact)

@@ -50,7 +50,8 @@ def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE)
         assert found is not None
         if found.kind == OVERLAP:  # the check of a plane looks at all rows
             search.last.refuse_not_finite()
-        holds = (found.separator is not None and found.separator is search.checked) or found.holds(data)
+        proof = found.refutation if found.kind == OVERLAP else found.separator
+        holds = (proof is not None and proof is search.checked) or found.holds(data)
     except OutOfTime:
         search.last.refuse_not_finite()
         return Claim("unknown", None, None, classes, data.n_features, data.offset, search.bracket())
@@ -83,7 +84,7 @@ class VerdictSearch:
             self.first.no_margin = NO_MARGIN
         self.mistakes = mistakes if mistakes is None or self.known.rows is None else mistakes[self.known.rows]
         self.peels = True  # whether no rows have been peeled off before
-        self.checked: Separator | None = None  # a plane for all of the data that has passed the exact check
+        self.checked: Separator | Refutation | None = None  # what has passed the exact check on all of the data
 
     def certificate(self) -> Certificate | None:
         """Return a certificate for all of the data; None only without ``exact`` means, if floats do not suffice."""
@@ -173,6 +174,7 @@ class VerdictSearch:
         found = certificate(self.last, outcome)
         assert found.refutation is not None
         if found.holds(data):
+            self.checked = found.refutation if data is self.data else None
             return found
         if data.classes == 2:
             quasi = Certificate(QUASI, weak_plane(data, outcome.ids, self.last.rng, self.clock), found.refutation)
