@@ -6,6 +6,7 @@ disk is full, the code is compiled in every process, and one note says so.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any
 
 from numba import njit
 from numba.core import event
-from numba.core.caching import FunctionCache, InTreeCacheLocator, UserProvidedCacheLocator
+from numba.core.caching import FunctionCache, IndexDataCacheFile, InTreeCacheLocator, UserProvidedCacheLocator
 
 _SHORT: dict[str, Any] = {"no_cfunc_wrapper": True}  # no wrapper for C, which nobody calls, is compiled
 _watch = event.TimingListener()
@@ -44,14 +45,29 @@ def compiled(*inlined: str, **options: Any) -> Callable[[Callable[..., Any]], An
     return decorate
 
 
+class _Files(IndexDataCacheFile):
+    """The files with the code of one function, one for each of its types and named after them.
+
+    Numba numbers them: two processes that compile a function for different types at the same time then write one file,
+    and the index names it for both. The index comes last, so that it names no file that is not there yet.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write compiled code."""
+        kind = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+        name = f"{self._index_name.removesuffix('.nbi')}.{kind}.nbc"
+        self._save_data(name, data)
+        self._save_index(self._load_index() | {key: name})
+
+
 class _Cache(FunctionCache):
     """The code of one function on disk; what goes wrong there costs time, and nothing else."""
 
     def __init__(self, function: Callable[..., Any], inlined: tuple[str, ...]) -> None:
         super().__init__(function)
-        if inlined:
-            stamps = [(file.st_mtime, file.st_size) for file in map(os.stat, inlined)]
-            self._cache_file._source_stamp = (self._cache_file._source_stamp, *stamps)
+        stamps = [(file.st_mtime, file.st_size) for file in map(os.stat, inlined)]
+        stamp = (self._impl.locator.get_source_stamp(), *stamps)
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write compiled code."""

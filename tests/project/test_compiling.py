@@ -51,7 +51,7 @@ def test_no_folder_for_a_cache_costs_one_note(tmp_path):
 def test_a_full_disk_costs_one_note(tmp_path):
     path = tmp_path / "code.py"
     full = "import numba.core.caching as c\ndef full(*_):\n    raise OSError(28, 'No space left on device')\n"
-    path.write_text(full + "c.IndexDataCacheFile.save = full\n" + CODE)
+    path.write_text(full + "c.IndexDataCacheFile._save_data = full\n" + CODE)
     (tmp_path / "part.py").write_text(PART.format(1))
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, path], env=environment, capture_output=True, text=True, check=False)
@@ -68,3 +68,15 @@ def test_an_index_that_names_what_is_gone_is_written_anew(tmp_path):
     index.write_bytes(version + b"cbuiltins\nno_such_name\n.")
     run(tmp_path)
     assert b"no_such_name" not in index.read_bytes()
+
+
+@pytest.mark.slow
+def test_processes_that_compile_at_the_same_time_write_files_of_their_own(tmp_path):
+    """Neither knows what the other has compiled: the index may lose an entry, and never names the other's code."""
+    path, nothing = (
+        tmp_path / "code.py",
+        "import numba.core.caching as c\nc.IndexDataCacheFile._load_index = lambda _: {}\n",
+    )
+    path.write_text(nothing + CODE.replace("print", "plus(0.5)\nprint"))
+    run(tmp_path)
+    assert len(list((tmp_path / "__pycache__").glob("*.nbc"))) == 2

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from linsep import Verdict
 from linsep.data.arrays import to_rows
 from linsep.problem import Dense
-from linsep.prove.check.exact_signs import difference, signs
+from linsep.prove.check.exact_signs import signs
 from linsep.prove.check.fast_check import separates
 from linsep.prove.check.fast_facts import sparse_rank
+from linsep.prove.check.integers import difference
 from linsep.prove.claims import Data, Refutation, Separator
 from oracles import proves
 

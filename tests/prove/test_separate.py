@@ -22,7 +22,7 @@ from data import data_of, sealed
 from linsep import Perceptron, Verdict, from_json, separate, separator, to_json, verify
 from linsep.clock import Clock, OutOfTime
 from linsep.data.parallel import in_parallel
-from linsep.prove.check.exact_signs import difference
+from linsep.prove.check.integers import difference
 from linsep.prove.core import exact_steps, facial_reduction, scaled_view, wide_rows
 from linsep.prove.linear_algebra import algebra
 from linsep.prove.verdict.decide import decide as decide_data

@@ -220,7 +220,7 @@ def test_private_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
 
 def make_all_large(patch: pytest.MonkeyPatch) -> None:
     """Have few rows decide to begin with, and the others in small parts."""
-    patch.setattr(separability, "IN_MEMORY", 0)
+    patch.setattr(separability, "LARGE", 0)
     patch.setattr(separability, "PART_CELLS", 1000)
     patch.setattr(working_set, "FIRST_ROWS", 20)
 

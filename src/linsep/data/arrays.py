@@ -294,11 +294,13 @@ def to_floats(rows: Rows, which: Array, n_features: int) -> Floats:
 
 
 def to_scipy(rows: Rows, n_features: int) -> Any:
-    """Return rows as a sparse matrix of float64."""
+    """Return rows as a sparse matrix of float64, without a copy wherever their storage allows."""
     import scipy.sparse as sp
 
     if isinstance(rows, Dense):
         return sp.csr_array(rows.data.astype(np.float64))
     index = np.int64 if max(rows.indices.dtype.itemsize, rows.indptr.dtype.itemsize) == 8 else np.int32
-    arrays = (rows.data.astype(np.float64), rows.indices.astype(index), rows.indptr.astype(index))
+    wide = np.dtype(index).itemsize
+    places = (part.view(index) if part.dtype.itemsize == wide else part.astype(index) for part in rows[1:])
+    arrays = (rows.data.astype(np.float64, copy=False), *places)
     return sp.csr_array(arrays, shape=(len(rows.indptr) - 1, n_features))

@@ -24,7 +24,7 @@ from linsep.data.labels import classes_and_codes, join_labels, object_array
 from linsep.errors import ParameterError
 from linsep.problem import Array, Dense, Rows, Sparse, count, take
 
-IN_MEMORY = 1 << 26  # bytes of an array that is simply allocated
+IN_MEMORY = 1 << 25  # bytes of an array that is simply allocated
 _PIECE = 1 << 22  # bytes that are copied at a time
 _SPARE = 1 << 28  # bytes that stay free on the disk
 _ALIGNED = 8  # bytes: no number is larger

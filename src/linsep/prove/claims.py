@@ -28,7 +28,7 @@ import numpy as np
 
 from linsep.data.row_numbers import Dropped
 from linsep.problem import Array, Floats, Rows, Values
-from linsep.prove.check.integers import over_common
+from linsep.prove.check.integers import Normal, difference, over_common
 
 SEPARABLE, QUASI, OVERLAP, UNKNOWN = "separable", "quasi", "overlap", "unknown"
 NOT_SEPARABLE = "not-separable"  # a refutation alone: "quasi" or "overlap", which of them is left open
@@ -95,6 +95,16 @@ class Separator:
         if full.dtype == object:
             full = np.array(over_common(full.ravel().tolist())[0], dtype=object).reshape(full.shape)
         return full
+
+    def between(self, own: int, rival: int) -> Normal:
+        """Return the difference of two classes' weights and offsets, times a positive number."""
+        if (own, rival) not in self._between:
+            self._between[own, rival] = Normal(difference(self.normals[own], self.normals[rival]))
+        return self._between[own, rival]
+
+    @cached_property
+    def _between(self) -> dict[tuple[int, int], Normal]:
+        return {}
 
     def exactly(self) -> tuple[list[list[Fraction]], list[Fraction]]:
         """Return the weights and offsets as fractions, one row and one offset for two classes."""

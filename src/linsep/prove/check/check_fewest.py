@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from linsep.problem import Array, Dense, Rows
-from linsep.prove.check.exact_signs import difference, exact_rows, signs
+from linsep.prove.check.exact_signs import exact_rows, signs
 from linsep.prove.check.fast_check import plane_fits
+from linsep.prove.check.integers import difference
 from linsep.prove.claims import Data, Separator
 
 HEAVIEST = 2**53  # all weights together are less

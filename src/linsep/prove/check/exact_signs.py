@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from linsep.compiling import compiled
 from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Dense, Rows, count, take
-from linsep.prove.check.integers import WORD, integer_cells, lengths, mantissas, over_common, sum_signs
+from linsep.prove.check.integers import WORD, Normal, integer_cells, lengths, mantissas, sum_signs
 
 _FEW = 8  # rows that are summed up one by one
 _FAR = 5000  # beyond every exponent of a float
@@ -62,38 +61,25 @@ def exact_rows(rows: Rows, which: Array, offset_column: int | None) -> list[Row]
     return found
 
 
-def difference(u: Array, v: Array) -> Array:
-    """Return ``u - v`` without rounding: floats where that is possible, else fractions."""
-    if u.dtype != object and v.dtype != object:
-        with np.errstate(over="ignore", invalid="ignore"):
-            gap = u - v
-            part = gap - u  # Knuth's two-sum: the rounding error of u - v is exactly (u - (gap - part)) - (v + part)
-            if np.isfinite(gap).all() and not ((u - (gap - part)) - (v + part)).any():
-                return gap
-    if u.dtype == v.dtype == object:
-        return np.asarray(u - v)
-    return np.array([Fraction(a) - Fraction(c) for a, c in zip(u.tolist(), v.tolist(), strict=True)], dtype=object)
-
-
-def sides(plane: Any, y: Array, classes: int, signs_of: Callable[[Array, Array], Array]) -> Array:
+def sides(plane: Any, y: Array, classes: int, signs_of: Callable[[Array, Normal], Array]) -> Array:
     """Return the exact sign (n, classes) of every row against every rival, 0 against its own class.
 
     ``signs_of`` returns the signs of some rows, by number, on a normal with its offset.
     """
-    full, n = plane.normals, len(y)
+    n = len(y)
     found = np.zeros((n, classes), dtype=np.int8)
     if classes == 2:
-        side = signs_of(np.arange(n), difference(full[1], full[0]))
+        side = signs_of(np.arange(n), plane.between(1, 0))
         found[np.arange(n), 1 - y] = np.where(y == 1, side, -side)
         return found
     for own, rival in itertools.permutations(range(classes), 2):
         members = np.flatnonzero(y == own)
         if len(members):
-            found[members, rival] = signs_of(members, difference(full[own], full[rival]))
+            found[members, rival] = signs_of(members, plane.between(own, rival))
     return found
 
 
-def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Array:
+def signs(rows: Rows, which: Array, w: Array | Normal, exact: Exact | None = None) -> Array:
     """Return the exact signs of ``w·(x_i, 1)`` for the rows asked, as int8.
 
     Floats settle nearly all: a sum whose rounding errors are bounded by less than its size has the right sign. The
@@ -101,10 +87,11 @@ def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Arr
     ``exact``, the rows are the doubles nearest to numbers that it knows, which is within the bound too, and it settles
     all doubts.
     """
+    normal = w if isinstance(w, Normal) else Normal(w)
+    w = normal.w
     if not w.any():  # two classes that tie everywhere
         return np.zeros(len(which), dtype=np.int8)
-    whole = [] if w.dtype != object else over_common(w.tolist())[0]
-    nearest, faithful = _floats(w, whole)
+    nearest, faithful = normal.floats
     dense = isinstance(rows, Dense)
     first_look: Any = _filter_dense if dense else _filter_sparse
     second_look: Any = _exact_dense if dense else _exact_sparse
@@ -129,7 +116,7 @@ def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Arr
         elif exact is not None:
             return
         doubt = np.flatnonzero(side == _DOUBT)
-        v = whole or (over_common(w.tolist())[0] if len(doubt) else [])
+        v = normal.whole if len(doubt) else []
         if dense and len(doubt) > _FEW and np.isfinite(rows.data[chunk[doubt]]).all():
             table, fits = integer_cells(rows.data[chunk[doubt]], constant=True)
             side[doubt[fits]] = sum_signs(table[fits], v)
@@ -144,20 +131,6 @@ def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Arr
     if exact is not None and len(doubt):
         sides[doubt] = exact(which[doubt])
     return sides
-
-
-def _floats(w: Array, whole: list[int]) -> tuple[Array | None, bool]:
-    """Return ``w`` times a positive number, each entry rounded to the nearest float, and whether none had to be.
-
-    None if an entry is out of the range in which rounding changes it by at most a factor ``1 ± 2**-53``.
-    """
-    if w.dtype != object:
-        return w.astype(np.float64), True
-    unit = 1 << max(abs(value) for value in whole).bit_length()
-    nearest = [value / unit for value in whole]
-    if any(value and abs(near) < 2.0**-1000 for value, near in zip(whole, nearest, strict=True)):
-        return None, False
-    return np.array(nearest), all(Fraction(near) * unit == value for value, near in zip(whole, nearest, strict=True))
 
 
 # ---------------------------------------------------------------------------------------------------------------

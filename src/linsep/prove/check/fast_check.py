@@ -14,7 +14,7 @@ import flint
 import numpy as np
 
 from linsep.problem import Array, Dense, Sparse
-from linsep.prove.check.exact_signs import difference, exact_rows, signs
+from linsep.prove.check.exact_signs import exact_rows, signs
 from linsep.prove.check.fast_facts import (
     SHORT_PRIME,
     cancel,
@@ -25,6 +25,7 @@ from linsep.prove.check.fast_facts import (
     sparse_rank,
     total,
 )
+from linsep.prove.check.integers import difference
 from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Claim, Data, Refutation, Separator
 
 _SIGNS = np.array([-1, 1], dtype=np.int8)

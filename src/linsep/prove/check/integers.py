@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,46 @@ def over_common(values: Sequence[Any]) -> tuple[list[int], int]:
     ratios = [value.as_integer_ratio() for value in values]
     common = math.lcm(*{denominator for _, denominator in ratios})
     return [numerator * (common // denominator) for numerator, denominator in ratios], common
+
+
+def difference(u: Array, v: Array) -> Array:
+    """Return ``u - v`` without rounding: floats where that is possible, else fractions."""
+    if u.dtype != object and v.dtype != object:
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = u - v
+            part = gap - u  # Knuth's two-sum: the rounding error of u - v is exactly (u - (gap - part)) - (v + part)
+            if np.isfinite(gap).all() and not ((u - (gap - part)) - (v + part)).any():
+                return gap
+    if u.dtype == v.dtype == object:
+        return np.asarray(u - v)
+    return np.array([Fraction(a) - Fraction(c) for a, c in zip(u.tolist(), v.tolist(), strict=True)], dtype=object)
+
+
+class Normal:
+    """Weights and an offset, and what exact signs are found with: computed once, however many parts a table has."""
+
+    def __init__(self, w: Array) -> None:
+        self.w = w
+
+    @cached_property
+    def whole(self) -> list[int]:
+        """The weights times a positive number, as integers."""
+        return over_common(self.w.tolist())[0]
+
+    @cached_property
+    def floats(self) -> tuple[Array | None, bool]:
+        """The weights times a positive number, each rounded to the nearest float, and whether none had to be.
+
+        None if a weight is out of the range in which rounding changes it by at most a factor ``1 ± 2**-53``.
+        """
+        if self.w.dtype != object:
+            return self.w.astype(np.float64), True
+        unit = 1 << max(abs(value) for value in self.whole).bit_length()
+        nearest = [value / unit for value in self.whole]
+        if any(value and abs(near) < 2.0**-1000 for value, near in zip(self.whole, nearest, strict=True)):
+            return None, False
+        faithful = all(Fraction(near) * unit == value for value, near in zip(self.whole, nearest, strict=True))
+        return np.array(nearest), faithful
 
 
 def integer_cells(cells: Array, constant: bool) -> tuple[Array, Array]:

@@ -29,7 +29,7 @@ from linsep.learn.evaluation import scores
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.exact_signs import sides, signs
 from linsep.prove.check.fast_check import separates
-from linsep.prove.check.integers import WORD, aligned, over_common
+from linsep.prove.check.integers import WORD, Normal, aligned, over_common
 from linsep.prove.claims import Data, Separator
 from linsep.prove.core.scaled_view import (
     WIDE,
@@ -486,8 +486,8 @@ class LongConstraints(Constraints):
         """Return by number the exact sign of every row on unknowns, a column; 0 for the own class."""
         self.clock.check()
 
-        def signs_of(some: Array, normal: Array) -> Array:
-            unscaled = [Fraction(v) * scale for v, scale in zip(normal.tolist(), [*self.scales, 1], strict=True)]
+        def signs_of(some: Array, normal: Normal) -> Array:
+            unscaled = [Fraction(v) * scale for v, scale in zip(normal.w.tolist(), [*self.scales, 1], strict=True)]
             return self.exact.signs(some, np.array(unscaled, dtype=object), self.clock)
 
         return sides(as_plane(self.data, self.weights(g)), self.data.y, self.classes, signs_of).ravel()

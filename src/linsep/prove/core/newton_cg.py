@@ -40,6 +40,11 @@ _NOTHING = 1e-9  # a point of the hull this near to the origin, in rows' sizes, 
 Product = Callable[[Floats], Floats]
 
 
+def squared(Z: Any) -> Any:
+    """Return a CSR matrix with the squares of its cells."""
+    return type(Z)((np.square(Z.data), Z.indices, Z.indptr), Z.shape)
+
+
 class Inequalities:
     """Rows of some classes, each of size about 1: ``(w_y - w_r)·z`` for every rival r; of two classes ``±w·z``."""
 
@@ -50,7 +55,7 @@ class Inequalities:
         self.ids = np.flatnonzero(others)  # a row times the classes, and a rival
         self.shape = len(self.ids), self.blocks * rows.shape[1]
         self.cells = rows.size
-        self.squares = None if isinstance(rows, np.ndarray) else rows.multiply(rows).tocsr()
+        self.squares = None if isinstance(rows, np.ndarray) else squared(rows)
 
     def heights(self, v: Floats) -> Floats:
         """Return the height of every inequality."""

@@ -1,4 +1,4 @@
-"""Sparse rows of very many columns and two classes: contradictions among few or all of them, and weak planes around these."""
+"""Sparse rows of very many columns and two classes: contradictions among few or all, and weak planes around these."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from flint import fmpq, fmpz_mat
 from linsep.clock import Clock
 from linsep.data.arrays import to_scipy
 from linsep.data.parallel import scipy_linalg
-from linsep.problem import Array, Floats, Sparse, take
+from linsep.problem import Array, Floats, Rows, Sparse, take
 from linsep.prove.check.integers import mantissas
 from linsep.prove.claims import Data, Separator
 from linsep.prove.core.constraints import as_plane, packed_rows
 from linsep.prove.core.nearest_point import nearest_plane
-from linsep.prove.core.newton_cg import Inequalities, least_slacks
+from linsep.prove.core.newton_cg import Inequalities, least_slacks, squared
 from linsep.prove.core.scaled_view import ScaledView
 from linsep.prove.linear_algebra import algebra, exact_solve
 from linsep.prove.linear_algebra.modular import vanishing
@@ -32,20 +32,28 @@ _TURNED = 0.3  # operations of turning rows, for every row, row again, and colum
 
 def scaled_rows(view: ScaledView) -> tuple[Any, Floats]:
     """Return sparse rows in scaled columns, of size 1, and by what each was divided."""
+    Z = _with_ones(view.data, view.data.rows)
+    Z.data *= np.append(view.unit, view.constant)[Z.indices]
+    return Z, _to_size_one(Z)
+
+
+def _with_ones(data: Data, rows: Rows) -> Any:
+    """Return a copy of sparse rows as a matrix, with the 1 of the offset, if there is one, at the end of each."""
     import scipy.sparse as sp
 
-    Z = to_scipy(view.data.rows, view.data.n_features).multiply(view.unit)
-    if view.data.offset:
-        Z = sp.hstack((Z, np.full((len(view.data.y), 1), view.constant)))
-    return _of_size_one(Z.tocsr())
+    X = to_scipy(rows, data.n_features)
+    if not data.offset:
+        return X.copy()
+    cells, columns = (np.insert(part, X.indptr[1:], last) for part, last in ((X.data, 1), (X.indices, X.shape[1])))
+    return sp.csr_array((cells, columns, X.indptr + np.arange(len(X.indptr))), (X.shape[0], X.shape[1] + 1))
 
 
-def _of_size_one(Z: Any) -> tuple[Any, Floats]:
-    import scipy.sparse as sp
-
-    sizes = np.sqrt(np.asarray(Z.multiply(Z).sum(axis=1)).ravel())
+def _to_size_one(Z: Any) -> Floats:
+    """Divide each sparse row by its size; return by what."""
+    sizes: Floats = np.sqrt(np.asarray(squared(Z).sum(axis=1)).ravel())
     sizes[sizes == 0] = 1.0  # a row of zeros is on every plane
-    return sp.csr_array(sp.diags_array(1 / sizes) @ Z), sizes
+    Z.data /= np.repeat(sizes, np.diff(Z.indptr))
+    return sizes
 
 
 def contradiction(view: ScaledView, ids: Array, weights: Floats, clock: Clock) -> tuple[Array, Floats] | None:
@@ -85,10 +93,8 @@ def all_that_cancel(view: ScaledView, ids: Array, weights: Floats, clock: Clock)
         return None
     clock.check(_FACTORED * (_TRIED * n**3 + 3 * n**3))
     ids, weights = ids[order], weights[order] / weights.max()
-    X = to_scipy(take(data.rows, ids // 2), data.n_features).astype(np.float64)
-    if data.offset:
-        X = sp.hstack((X, np.ones((len(ids), 1))))
-    X = sp.csr_array(sp.diags_array(np.where(data.y[ids // 2] == 1, 1.0, -1.0)) @ X)
+    X = _with_ones(data, take(data.rows, ids // 2))
+    X.data *= np.repeat(np.where(data.y[ids // 2] == 1, 1.0, -1.0), np.diff(X.indptr))
     X.eliminate_zeros()
     X.data = np.ldexp(X.data, -int(mantissas(X.data)[1].min()))
     grid = _SHORT - math.ceil(math.log2(float((weights @ abs(X)).max())))  # in bits
@@ -144,13 +150,13 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, clock: Clock) 
     guess = rng.integers(1, 2**20, block).astype(np.float64)
     guess[columns] = 0
     off = np.flatnonzero(~vanishing(data, exact(guess))[np.arange(len(data.y)), 1 - data.y])
-    X = to_scipy(data.rows, data.n_features)
-    X = sp.hstack((X, np.ones((len(data.y), 1))) if data.offset else (X,)).tocsr()[off]
+    X = _with_ones(data, take(data.rows, off))
     spread = sp.lil_array((len(columns), block))  # the columns of the face may determine each other altogether
     for i in range(len(columns)):
         spread[i, rest] = [float(fmpq(solved[i, k], common)) for k in range(len(rest))]
     keep = np.ones(block)
     keep[columns] = 0
-    Z, _ = _of_size_one(sp.csr_array((X - X[:, columns] @ spread.tocsr()) @ sp.diags_array(keep)))
+    Z = sp.csr_array((X - X[:, columns] @ spread.tocsr()) @ sp.diags_array(keep))
+    _to_size_one(Z)
     v, _ = least_slacks(Inequalities(Z, data.y[off], 2), clock, patient=False)
     return as_plane(data, exact(v))

@@ -67,8 +67,8 @@ def solve_integers(
 ) -> tuple[list[fmpz], fmpz] | None:
     """Return the same for a sparse system of integers.
 
-    All numbers are integers of so many bits: ``M``, a CSR matrix, and ``f`` are floats near to them, ``low``, the cells
-    of M, and ``f_low`` are their last 64 bits.
+    All numbers are integers of at most ``bits`` bits: ``M``, a CSR matrix, and ``f`` are floats near to them; ``low``,
+    the cells of M, and ``f_low`` are their last 64 bits.
     """
     lapack = scipy_linalg().lapack
     n = len(f)

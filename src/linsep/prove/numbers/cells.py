@@ -23,7 +23,7 @@ from linsep.data.cache import mapped_array
 from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Floats, Rows, Values
 from linsep.prove.check.exact_signs import signs
-from linsep.prove.check.integers import over_common
+from linsep.prove.check.integers import Normal, over_common
 from linsep.prove.claims import Separator
 from linsep.prove.numbers.decimals import as_decimals, in_doubles
 from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, decimal, exact_array, exact_rows, nearest, shown
@@ -264,11 +264,12 @@ class ExactRows:
             return bool(zeros.any()) and self.X.tiny()
         return bool((self.X[zeros] != 0).any())
 
-    def signs(self, which: Array, normal: Array, clock: Clock | None = None) -> Array:
+    def signs(self, which: Array, normal: Array | Normal, clock: Clock | None = None) -> Array:
         """Return the exact signs of ``normal·(x_i, 1)`` for the rows asked."""
-        if not normal.any():  # two classes that tie everywhere
+        w = normal.w if isinstance(normal, Normal) else normal
+        if not w.any():  # two classes that tie everywhere
             return np.zeros(len(which), dtype=np.int8)
-        exactly = partial(self._exact_signs, normal, clock or Clock())
+        exactly = partial(self._exact_signs, w, clock or Clock())
         return exactly(which) if self._rough else signs(self.near, which, normal, exactly)
 
     def _exact_signs(self, normal: Array, clock: Clock, which: Array) -> Array:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.data.cache import mapped_array
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.exact_signs import sides, signs
 from linsep.prove.claims import Data, Separator
@@ -240,7 +241,12 @@ def joined(parts: list[Rows]) -> Rows:
     lengths = np.concatenate([np.diff(part.indptr.astype(np.int64)) for part in sparse])
     ends = np.concatenate(([0], np.cumsum(lengths)))
     places = [slice(int(part.indptr[0]), int(part.indptr[-1])) for part in sparse]
-    values = np.concatenate([part.data[place] for part, place in zip(sparse, places, strict=True)])
-    indices = np.concatenate([part.indices[place] for part, place in zip(sparse, places, strict=True)])
+    values = _one_array([part.data[place] for part, place in zip(sparse, places, strict=True)])
+    indices = _one_array([part.indices[place] for part, place in zip(sparse, places, strict=True)])
     values.flags.writeable = False
     return Sparse(values, indices, ends.astype(sparse[0].indptr.dtype))
+
+
+def _one_array(parts: list[Array]) -> Array:
+    found = mapped_array((sum(map(len, parts)),), np.result_type(*parts))
+    return np.concatenate(parts, out=found)

@@ -12,7 +12,6 @@ from flint import fmpz_mat
 
 from linsep.clock import Clock, OutOfTime
 from linsep.data.arrays import is_sparse, refuse_not_finite, to_rows, to_scipy
-from linsep.data.cache import IN_MEMORY
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import DataError
 from linsep.problem import Array, Dense, Rows, Values
@@ -29,6 +28,7 @@ from linsep.prove.verdict.parts import Part, Parts
 from linsep.prove.verdict.working_set import first_rows, settle
 
 PART_CELLS = 1 << 21  # stored values that are looked at together
+LARGE = 1 << 26  # bytes of rows, most of which are better only looked at in passing
 
 
 class EncodedTable(NamedTuple):
@@ -65,7 +65,7 @@ def decide_table(table: EncodedTable, values: Values, offset: bool, clock: Clock
         X = rows_and_classes(X.whole(), codes)[0]
     asked = _Asked(classes, values, offset, clock)
     stored = X.data if is_sparse(X) else X
-    large = stored.dtype != object and stored.nbytes > IN_MEMORY
+    large = stored.dtype != object and stored.nbytes > LARGE
     if large and (mapped or asked.decimal(X)):
         return _in_parts(X, codes, asked)
     return asked.decide(X, codes)
@@ -127,7 +127,7 @@ def _in_parts(X: Any, codes: Array, asked: _Asked) -> Claim:
     def ask(function: Callable[..., Any], told: Any) -> Iterator[Any]:
         for start in range(0, n, step):
             asked.clock.check()
-            some, y = X[start : start + step], codes[start : start + step]
+            some, y = _stretch(X, start, start + step), codes[start : start + step]
             exact = ExactRows(some, asked.values) if decimal else None
             yield function(Part(start, to_rows(some) if exact is None else exact.near, y, d, exact=exact), told)
 
@@ -155,6 +155,17 @@ def _in_parts(X: Any, codes: Array, asked: _Asked) -> Claim:
     if verdict.kind == UNKNOWN:
         return replace(verdict, bracket=(-math.inf, verdict.bracket[1]))
     return verdict if verdict.refutation is None else replace(verdict, refutation=found.refutation())
+
+
+def _stretch(X: Any, start: int, stop: int) -> Any:
+    """Return some rows that follow each other, of which nothing is copied."""
+    if not is_sparse(X):
+        return X[start:stop]
+    indptr = X.indptr[start : stop + 1]
+    cells = slice(int(indptr[0]), int(indptr[-1]))
+    part = type(X)((len(indptr) - 1, X.shape[1]), dtype=X.dtype)  # given arrays, SciPy copies those of a map
+    part.data, part.indices, part.indptr = X.data[cells], X.indices[cells], indptr - indptr[0]
+    return part
 
 
 def _matrix(data: Data) -> Any:

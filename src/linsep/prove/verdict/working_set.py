@@ -117,6 +117,7 @@ def settle(
         if uncovered == 0:
             return settled
         numbers, rounds = np.union1d(numbers, new), rounds + 1
+        del data, settled  # before the next ones are gathered
     return None
 
 
