@@ -15,6 +15,7 @@ from typing import Any
 from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile, InTreeCacheLocator, UserProvidedCacheLocator
+from numba.core.runtime.nrt import rtsys
 
 _SHORT: dict[str, Any] = {"no_cfunc_wrapper": True}  # no wrapper for C, which nobody calls, is compiled
 _watch = event.TimingListener()
@@ -80,9 +81,15 @@ class _Cache(FunctionCache):
             _say_once(f"linsep keeps compiled code in {self.cache_path}: the folder of the package is not writable")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Read compiled code, if it is there."""
+        """Read compiled code, if it is there.
+
+        Numba would load all that it takes to compile first, which takes longer than most commands do; finished code
+        needs its runtime only.
+        """
+        rtsys.initialize(target_context)
         try:
-            return super().load_overload(sig, target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
         except (AttributeError, ImportError):  # the index names a class of ours that is gone: begin a new one
             self._cache_file.flush()
             return None
