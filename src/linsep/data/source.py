@@ -20,6 +20,7 @@ from linsep.data.files import File
 from linsep.data.labels import join_labels, label, measured, object_array
 from linsep.data.options import MISSING, REMEMBERED
 from linsep.data.options import Options as Options
+from linsep.data.parallel import ahead
 from linsep.data.row_numbers import Dropped, Location
 from linsep.data.schema import TEXT, Column, Layout, listed
 from linsep.errors import DataNote, ReadError
@@ -244,11 +245,12 @@ class Source(ABC):
         """Return all rows in mapped files; None, and a note of what happens instead, if there is no room for them."""
         store = RowStore(folder_of(cache))
         try:
-            for block in self.blocks():
-                store.append(block.X, block.y)
-                if clock is not None:
-                    clock.tell(read=store.rows)
-                    clock.check()
+            with closing(ahead(self.blocks(), owner=self)) as blocks:
+                for block in blocks:
+                    store.append(block.X, block.y)
+                    if clock is not None:
+                        clock.tell(read=store.rows)
+                        clock.check()
         except NoRoomError:
             store.close()
             self.note(self.files[0].name, f"{store.folder} has no space left for the rows: {otherwise}")
