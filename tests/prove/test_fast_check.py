@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from linsep import Verdict
 from linsep.data.arrays import to_rows
 from linsep.problem import Dense
+from linsep.prove.check import fast_check
 from linsep.prove.check.exact_signs import signs
 from linsep.prove.check.fast_check import separates
 from linsep.prove.check.fast_facts import sparse_rank
 from linsep.prove.check.integers import difference
-from linsep.prove.claims import Data, Refutation, Separator
+from linsep.prove.claims import Claim, Data, Refutation, Separator
 from oracles import proves
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
@@ -223,3 +224,28 @@ def test_sparse_rows_have_the_rank_that_they_have_as_a_matrix(seed, n, d, share)
     A[n // 2 :] = A[: n - n // 2] + A[n // 2 - 1] if n > 1 else A  # rows that depend on others
     rows = [{j: int(value) for j, value in enumerate(row) if value} for row in A.tolist()]
     assert sparse_rank(rows) == fmpz_mat(A.tolist()).rank()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_rank_is_larger_than_the_number_of_different_columns(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-1, 2, rng.integers(2, 8, 2)).astype([np.int8, np.int64, float][seed % 3])
+    rows, offset = sp.csr_array(X), bool(seed % 2)
+    rows.data[:1] = 0  # which is stored
+    Z = np.column_stack((rows.toarray(), np.ones(len(X), X.dtype)))[:, : X.shape[1] + offset]
+    different = {tuple(column) for column in Z.T.tolist() if any(column)}
+    assert fast_check._most_rank(Data(to_rows(rows), np.zeros(len(X), int), X.shape[1], 2, offset)) == len(different)
+
+
+def test_columns_that_are_equal_leave_an_overlap_one():
+    """2000 rows of 300 columns, one of them twice: those combined span all rows, though not all columns."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((2000, 300), density=0.05, format="csr", rng=rng)
+    X.data = np.ceil(3 * X.data)
+    X, y = sp.hstack((X, X[:, [7]])).tocsr(), rng.integers(0, 2, 2000)
+    both = Data(to_rows(sp.vstack((X, X)).tocsr()), np.append(y, 1 - y), 301, 2, True)
+    refutation = Refutation(np.arange(4000), (Fraction(1),) * 4000, 1 - both.y)
+    assert fast_check.holds(Claim("overlap", None, refutation, (0, 1), 301, True), both)
+    new = sp.csr_array(([1.0], ([4000], [7])), (4001, 301))  # a row that tells the two columns apart
+    more = Data(to_rows((sp.vstack((X, X, X[:1])) + new).tocsr()), np.append(both.y, 1), 301, 2, True)
+    assert not fast_check.holds(Claim("overlap", None, refutation, (0, 1), 301, True), more)

@@ -231,14 +231,6 @@ def open_model(path: str) -> Any:
     return read_liblinear(path, Perceptron) if text else load_plain(path)
 
 
-def all_at_once(source: Source) -> tuple[Any, Any]:
-    """Return all rows and labels of a source."""
-    X, y = source.to_arrays()
-    if y is None:
-        raise ValueError(f"{source.files[0].name}: has no labels; this command needs them")
-    return X, y
-
-
 def feature_names(model: Any) -> Any:
     """Return a function from the number of a feature to its name."""
     from linsep.data.schema import Layout

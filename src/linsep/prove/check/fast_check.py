@@ -28,6 +28,7 @@ from linsep.prove.check.fast_facts import (
 from linsep.prove.check.integers import difference
 from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Claim, Data, Refutation, Separator
 
+_MANY = 1000  # rows of a contradiction whose rank is worth a look at the columns first
 _SIGNS = np.array([-1, 1], dtype=np.int8)
 
 
@@ -111,7 +112,7 @@ def contradicts(refutation: Refutation | None, data: Data, *, spanning: bool = F
         some, shifts = sparse_inequalities(rows, owns, rivals, data.n_features + 1), [row.shift for row in rows]
         if not cancel(refutation.multipliers, some, shifts):
             return False
-        if not spanning or _some_span(some, (data.classes - 1) * (data.n_features + data.offset)):
+        if not spanning or (len(some) > _MANY and _some_span(some, (data.classes - 1) * _most_rank(data))):
             return True
         matrix, _ = inequalities(rows, owns, rivals, data.classes)
     else:
@@ -130,6 +131,27 @@ def _some_span(rows: list[dict[int, int]], enough: int) -> bool:
         if sparse_rank([rows[k] for k in some], SHORT_PRIME) == enough:
             return True
     return False
+
+
+def _most_rank(data: Data) -> int:
+    """Return the number of columns of sparse rows that are neither 0 nor equal to another, the 1 of an offset included.
+
+    The rank of the rows is no larger.
+    """
+    assert isinstance(data.rows, Sparse)
+    values, indices, ends = data.rows
+    cells = np.arange(int(ends[0]), int(ends[-1]))
+    cells = cells[values[cells] != 0]
+    lines = np.searchsorted(ends, cells, side="right") - 1
+    order = np.argsort(indices[cells], kind="stable")
+    cells, lines = cells[order], lines[order]
+    starts = np.flatnonzero(np.diff(indices[cells], prepend=np.inf)).tolist()
+    spans = itertools.starmap(slice, itertools.pairwise([*starts, len(cells)]))
+    columns = {(lines[span].tobytes(), values[cells[span]].tobytes()) for span in spans}
+    n = len(data.y)
+    if data.offset:
+        columns.add((np.arange(n).tobytes(), np.ones(n, values.dtype).tobytes()))
+    return len(columns)
 
 
 def refutation_fits(refutation: Refutation, y: Array, classes: int) -> bool:

@@ -73,11 +73,11 @@ def solve_integers(
     lapack = scipy_linalg().lapack
     n = len(f)
     with np.errstate(all="ignore"):
-        lu, swaps, flaw = lapack.dgetrf(np.asfortranarray(M.toarray()), overwrite_a=True)
+        lu, swaps, flaw = lapack.dgetrf(M.toarray().T, overwrite_a=True)  # transposed, nothing is copied
         if flaw != 0:
             return None
         determinant = float(np.log2(np.abs(np.diag(lu))).sum())
-        inverse = np.ascontiguousarray(lapack.dgetri(lu, swaps, overwrite_lu=True)[0])
+        inverse = lapack.dgetri(lu, swaps, overwrite_lu=True)[0].T
         condition = float((np.abs(inverse) @ np.abs(M).sum(axis=1)).max())
         size = float(np.abs(inverse @ f).max())
     if not (condition < 2.0**42 and size < 2.0**40):
