@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 import oracle
 from data import few, integers, quiet
-from linsep import Perceptron, teacher
+from linsep import AROW, PassiveAggressive, Perceptron, teacher
 from linsep.data.arrays import to_rows
 from linsep.learn.evaluation import held_out
 from oracle import alike
@@ -581,8 +581,14 @@ def test_overflow_is_an_error(classes, multi_class, storage):
 @pytest.mark.parametrize("max_iter", [1, 9])
 def test_weights_that_overflow_by_the_last_update_or_before(max_iter):
     model = Perceptron(eta0=1e300, shuffle=False, fit_intercept=False, max_iter=max_iter)
-    with pytest.raises(ValueError, match="the weights overflowed to infinity: scale X down or choose a smaller eta0"):
+    with pytest.raises(ValueError, match="the weights overflowed to infinity: scale X down"):
         model.fit([[0.0], [1e10]], [1, 0])
+
+
+@pytest.mark.parametrize("model", [PassiveAggressive(), PassiveAggressive(variant="pa2"), AROW()])
+def test_rows_whose_squares_overflow_are_an_error_not_a_step_of_zero(model):
+    with pytest.raises(ValueError, match="the weights overflowed to infinity: scale X down"):
+        model.fit([[1e200, 1.0], [-1e200, 2.0], [1.0, 1.0]], [1, 0, 1])
 
 
 def test_extreme_but_finite_rows():

@@ -12,14 +12,18 @@ import click
 from linsep.cli.fit import ONLINE, Learning, made
 from linsep.cli.options import OUTPUT, Argument, Screen, command
 from linsep.cli.screen import count, headline, result
-from linsep.declared import Parameter
+from linsep.declared import Parameter, declared
 from linsep.errors import DataNote
-from linsep.models.constructors import LEARNING
+from linsep.models.constructors import LEARNERS, LEARNING, STOPPING
 
 _LISTENING, _LIMITS, _FOLDER = "Listening", "Limits", "Folder"
-_ONLINE = frozenset(  # the others are about passes over all rows, which there are none of
-    ("fit_intercept", "eta0", "keep", "update_margin", "multi_class", "mistake", "on_plane", "class_weight", "variant")
-) | {"C", "r"}
+_OF_PASSES = ("shuffle", "order", "learning_rate", "random_state")  # over all rows, which there are none of
+_ONLINE = {
+    each.name
+    for kind in LEARNERS.values()
+    for each in declared(kind.parameters)
+    if kind.online and each.about.panel != STOPPING and each.name not in _OF_PASSES
+}
 
 
 class OnlineLearning(Learning):
@@ -105,7 +109,7 @@ def serve(
     listening: Listening,
     learner: Annotated[
         Literal[*ONLINE] | None,  # type: ignore[valid-type]
-        Parameter("Learner: perceptron, passive-aggressive or arow. [default: perceptron]", LEARNING, "WHICH"),
+        Parameter(f"Learner: {', '.join(ONLINE)}. [default: perceptron]", LEARNING, "WHICH"),
     ] = None,
     learning: OnlineLearning,
     bounds: Bounds,

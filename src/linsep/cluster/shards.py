@@ -13,6 +13,7 @@ from itertools import pairwise
 from linsep.data.columnar import opened
 from linsep.data.files import File, exists, is_url, masked, open_bytes
 from linsep.data.numpy_files import mapped
+from linsep.data.options import FORMATS
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Block, Source, left_out
 from linsep.data.source import Piece as RowPiece
@@ -170,7 +171,7 @@ def _pieces(file: File, form: str, most: int) -> list[Piece]:
         with opened(file, form) as table:
             batches = len(table.part_bytes)
         return _even(path, batches, size, most)
-    if form in ("npz", "log") or size <= most or _is_compressed(path) or file.encoding is not None:
+    if not FORMATS[form].by_lines or size <= most or _is_compressed(path) or file.encoding is not None:
         return [(path, None, size)]
     edges = [0]
     with open_bytes(path) as text:

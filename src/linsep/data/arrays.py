@@ -276,7 +276,7 @@ def refuse_not_finite(X: Any, W: Floats, names: Any = None) -> NoReturn:
     if np.isfinite(W).all():
         what = "a score overflowed to infinity: the values of X are too large for the weights; scale X down"
         raise DataError("", what)
-    raise DataError("", "the weights overflowed to infinity: scale X down or choose a smaller {0}", ("eta0",))
+    raise DataError("", "the weights overflowed to infinity: scale X down")
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -343,7 +343,7 @@ def check_kind(name: str, own: str, kind: pa.DataType) -> None:
 
 
 class ParquetTable:
-    """A Parquet file that is open; other formats have the same methods, and ``FORMATS`` their names.
+    """A Parquet file that is open; other formats have the same methods, and ``TABLES`` their names.
 
     ``part_bytes`` are the bytes of the parts that can be read by themselves (row groups, batches), 0 if unknown.
     """
@@ -437,7 +437,7 @@ class ArrowTable:
 
 
 OpenTable = ParquetTable | ArrowTable
-FORMATS: dict[str, type[OpenTable]] = {"parquet": ParquetTable, "arrow": ArrowTable}
+TABLES: dict[str, type[OpenTable]] = {"parquet": ParquetTable, "arrow": ArrowTable}
 
 
 @contextmanager
@@ -447,7 +447,7 @@ def opened(file: File, form: str) -> Iterator[OpenTable]:
         yield ArrowTable(file.table)
         return
     try:
-        with complaints(file.name), closing(FORMATS[form](file.whole())) as table:
+        with complaints(file.name), closing(TABLES[form](file.whole())) as table:
             yield table
     except ReadError:
         raise

@@ -20,12 +20,14 @@ class Format(NamedTuple):
     endings: tuple[str, ...] = ()
     magic: tuple[bytes, ...] = ()
     is_table: bool = False  # whether its columns have names and kinds
+    is_text: bool = False  # whether its numbers are the decimals that it shows, unless somebody says otherwise
+    by_lines: bool = False  # whether a reader may begin at any line, so that workers can share a file
 
 
 FORMATS = {
-    "csv": Format("delimited", "DelimitedSource", ("csv", "tsv", "tab"), is_table=True),
-    "jsonl": Format("json_lines", "JsonSource", ("jsonl", "ndjson"), is_table=True),
-    "libsvm": Format("libsvm", "SvmSource", ("svm", "libsvm", "svmlight")),
+    "csv": Format("delimited", "DelimitedSource", ("csv", "tsv", "tab"), is_table=True, is_text=True, by_lines=True),
+    "jsonl": Format("json_lines", "JsonSource", ("jsonl", "ndjson"), is_table=True, is_text=True, by_lines=True),
+    "libsvm": Format("libsvm", "SvmSource", ("svm", "libsvm", "svmlight"), is_text=True, by_lines=True),
     "parquet": Format("columnar", "TypedSource", ("parquet", "pq"), (b"PAR1",), is_table=True),
     "arrow": Format(
         "columnar",

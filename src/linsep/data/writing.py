@@ -20,6 +20,7 @@ import pyarrow.csv
 from linsep.data.arrow_arrays import numbers, word, words
 from linsep.data.cells import plain_numbers, without_missing
 from linsep.data.files import masked, pieces, replacing
+from linsep.data.options import FORMATS
 from linsep.data.schema import NUMBER
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from linsep.data.source import Source
 
 TABLES = ("csv", "tsv", "parquet", "arrow")
-FORMATS = (*TABLES, "libsvm", "npy", "npz")
+WRITTEN = (*TABLES, "libsvm", "npy", "npz")
 
 _ENDINGS = {
     "csv": "csv", "tsv": "tsv", "tab": "tsv", "svm": "libsvm", "libsvm": "libsvm", "svmlight": "libsvm",
@@ -43,7 +44,7 @@ WriteColumns = Callable[[Mapping[str, Array]], None]
 WriteRows = Callable[[Floats, Array], None]
 
 
-def format_of(path: Path, wanted: str | None = None, allowed: Sequence[str] = FORMATS) -> str:
+def format_of(path: Path, wanted: str | None = None, allowed: Sequence[str] = WRITTEN) -> str:
     """Return the format to write, by what the name ends in unless it is given; standard output is CSV."""
     name = os.path.basename(masked(os.fspath(path))).lower()
     stem, ending = os.path.splitext(name)
@@ -261,7 +262,7 @@ def rewrite(path: str, source: Source, changes: Changes, X: Any, y: Array) -> No
     form, own = format_of(path), source.options.format
     if own == "csv" and form in ("csv", "tsv"):
         _copy_text(path, "\t" if form == "tsv" else None, source, changes)
-    elif own in ("csv", "parquet", "arrow", "jsonl") and form in TABLES:
+    elif FORMATS[own].is_table and form in TABLES:
         _copy_table(path, form, source, changes)
     elif own == form == "libsvm":
         _copy_lines(path, source, changes)

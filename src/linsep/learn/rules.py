@@ -2,7 +2,7 @@
 
 A rule is one small class, a tuple of numbers with methods that compiled code takes as they are: ``loss``,
 ``is_mistake``, ``step``, ``update`` and ``accumulate``. The functions of these names pick the method by the type of the
-rule and are inlined into the loops of ``kernels``, so each loop is written once for every rule. ``RULES`` lists them.
+rule and are inlined into the loops of ``kernels``, so each loop is written once for every rule.
 
 In all of them ``v`` is ``y·s``, or by how much the true class leads its highest rival. Class ``own`` moves toward row
 ``i``, and its ``rival`` away from it unless that is -1.
@@ -11,6 +11,7 @@ In all of them ``v`` is ``y·s``, or by how much the true class leads its highes
 # ruff: noqa: ARG002 - all rules are called with the same arguments
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, NamedTuple
 
 from numba import types
@@ -43,7 +44,12 @@ class Beside(NamedTuple):
 
 
 class Rule:
-    """What most rules have in common: they move along the row, and keep nothing beside the weights."""
+    """What most rules have in common: they move along the row, and keep nothing beside the weights.
+
+    At a mistake the loops call ``step`` once; then, for each class that moves, ``update`` for the weights and, where an
+    average is kept, with another amount for the sums of it; then ``accumulate``. What a rule must note before it moves,
+    it notes in ``step``.
+    """
 
     __slots__ = ()
     margin: float  # up to which ``v`` is a mistake
@@ -159,6 +165,8 @@ class PassiveAggressiveRule(_PassiveAggressive, Rule):
     def step(self, rows, i, v, weight, own, rival):
         """Return the least step that gives the example its margin, or a smaller one; none for a row of zeros."""
         squared = (1.0 if rival < 0 else 2.0) * square(rows, i)
+        if squared == math.inf:
+            return math.inf  # so that the weights overflow, which is an error
         return min(self.cap * weight, (self.margin - v) / (squared + self.soft / weight)) if squared > 0.0 else 0.0
 
 
@@ -208,15 +216,6 @@ class AROWRule(_Arow, Rule):
             moved = self.variance.W[c, column(rows, p)] * value(rows, i, p)
             self.variance.W[c, column(rows, p)] = max(0.0, self.variance.W[c, column(rows, p)] - beta * moved * moved)
         self.variance.b[c] = max(0.0, self.variance.b[c] - beta * self.variance.b[c] ** 2 * self.offset)
-
-
-RULES: dict[str, type[Any]] = {
-    "violation": MarginRule,
-    "strict": StrictRule,
-    "prediction": MispredictionRule,
-    "passive-aggressive": PassiveAggressiveRule,
-    "arow": AROWRule,
-}
 
 
 def _method(name: str) -> Any:

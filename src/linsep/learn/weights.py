@@ -19,7 +19,7 @@ from linsep.problem import Array, Floats, all_finite
 
 
 class Kind(NamedTuple):
-    """A sort of companion."""
+    """A sort of companion; in other units of the columns it changes as the weights do, or as their squares."""
 
     name: str
     fill: float = 0.0  # where nothing has been learned yet

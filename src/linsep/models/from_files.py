@@ -154,8 +154,7 @@ def overflow_explained() -> Iterator[None]:
     try:
         yield
     except FloatingPointError as error:
-        what = f"{error}: scale the rows ({{0}}) or choose a smaller {{1}}"
-        raise DataError("", what, ("scale", "unit"), ("eta0",)) from None
+        raise DataError("", f"{error}: scale the rows ({{0}})", ("scale", "unit")) from None
 
 
 def adopted(model: Online, source: Source, fitted: Fitted) -> Online:

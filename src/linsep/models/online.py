@@ -41,7 +41,7 @@ _OF_A_RUN = tuple(name for name in Parameters._fields if name not in ("rule", "s
 
 
 class Online(Recorded, Linear, OnlineParameters, ABC):
-    """What the online classifiers share; a kind of them says how to train by its ``_rule``."""
+    """What the online classifiers share; a kind of them says how to train by its ``rule``."""
 
     scaling_: dict[str, Any]  # how rows were scaled in training, if they were
     mixing_: dict[str, Any]  # how shards were mixed, on a cluster
@@ -59,7 +59,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         "scaling_": Field(dict, optional=True),
         "mixing_": Field(dict, optional=True),
     }
-    # of the perceptron alone
+    # of some alone
     prove: bool = False
     eta0: float = 1.0
     order: Any = None

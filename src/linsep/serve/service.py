@@ -399,7 +399,8 @@ def _begin(store: Store, model: Online | None, classes: list[Any] | None) -> Non
     """Write down what a new learner begins with."""
     model = plain() if model is None else model
     if type(model).__name__ not in LEARNERS or not LEARNERS[type(model).__name__].online:
-        raise DataError("", f"{type(model).__name__} does not learn online: Perceptron and PassiveAggressive do")
+        online = ", ".join(name for name, kind in LEARNERS.items() if kind.online)
+        raise DataError("", f"{type(model).__name__} does not learn online; these do: {online}")
     if model.class_weight == "balanced":
         raise DataError("", "{0} needs all labels at once: give a weight for each class", ("class_weight", "balanced"))
     columns, labels = Columns(), list(classes or ())

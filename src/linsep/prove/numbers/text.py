@@ -21,7 +21,7 @@ from linsep.data.cache import mapped_array
 from linsep.data.cells import plain_numbers, without_missing
 from linsep.data.delimited import DelimitedSource
 from linsep.data.labels import class_codes
-from linsep.data.options import MISSING
+from linsep.data.options import FORMATS, MISSING
 from linsep.data.parallel import ahead
 from linsep.data.schema import BOOLEAN, DATE, HASHED_TEXT, HASHED_WORD, NUMBER, TEXT, WORD, Layout, is_numeric
 from linsep.data.sniffing import encoding_name
@@ -35,7 +35,6 @@ from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.numbers.given import BINARY, DECIMAL
 
-_TEXT = ("csv", "libsvm", "jsonl")
 # 15 digits always come back from a double, unless they are those of a tiny number
 _LONG = re.compile(rb"[0-9][0-9.]{15,}(?:[eE][+-]?[0-9]+)?|[0-9.]+[eE]-[0-9]{3,}")
 _TINY = re.compile(rb"[eE]-0*[0-9]{3}|0{200}")
@@ -46,7 +45,7 @@ FEW_CELLS = 1 << 16  # that are fractions at once
 def default_values(source: Source) -> Values:
     """Return how numbers of a source are meant: as decimals in a text or in columns of decimals."""
     decimals = any(pa.types.is_decimal(kind) for _, kind in _typed_columns(source))
-    return DECIMAL if source.options.format in _TEXT or decimals else BINARY
+    return DECIMAL if FORMATS[source.options.format].is_text or decimals else BINARY
 
 
 def exact_table(
@@ -62,7 +61,7 @@ def exact_table(
     if y is None:
         raise DataError(source.files[0].name, "there are no labels")
     name = source.files[0].name
-    if source.options.format in _TEXT:
+    if FORMATS[source.options.format].is_text:
         if values == DECIMAL and source.long_numbers and any(_long_numbers(source, clock)):
             found = _long_decimals(source, X, clock)
             if found is not None:
@@ -90,7 +89,7 @@ def exact_table(
 
 def refuse_rounded(source: Source, values: Values) -> None:
     """Refuse decimals that doubles round in a text of which only the doubles are known, as of JSON Lines."""
-    only_doubles = source.options.format in _TEXT and not isinstance(source, DelimitedSource)
+    only_doubles = FORMATS[source.options.format].is_text and not isinstance(source, DelimitedSource)
     if values == DECIMAL and only_doubles and not _are_shortest(source, Clock()):
         raise _too_long(source)
 
@@ -101,9 +100,9 @@ def _too_long(source: Source) -> DataError:
 
 def _typed_columns(source: Source) -> list[tuple[str, Any]]:
     """Return names and types of the columns of Parquet or Arrow files that are numbers."""
-    from linsep.data.columnar import FORMATS, opened
+    from linsep.data.columnar import TABLES, opened
 
-    if source.options.format not in FORMATS or source.layout is None:
+    if source.options.format not in TABLES or source.layout is None:
         return []
     wanted = {name for name, kind in source.layout.columns if is_numeric(kind)}
     found: dict[tuple[str, Any], None] = {}
