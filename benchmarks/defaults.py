@@ -54,7 +54,7 @@ class Result(NamedTuple):
     sgd: float
 
 
-def tables(folder: Path) -> Iterator[tuple[str, Any, str]]:
+def real_tables(folder: Path) -> Iterator[tuple[str, Any, str]]:
     """Yield name, frame and label of each table."""
     import pandas as pd
     from sklearn import datasets
@@ -161,7 +161,7 @@ def results(most: int) -> Iterator[Result]:
     """Yield what comes of each table."""
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name:
-        for number, table in enumerate(tables(Path(name))):
+        for number, table in enumerate(real_tables(Path(name))):
             if number < most:
                 yield judged(*table, Path(name))
 

@@ -207,7 +207,7 @@ def measure(code: str, *arguments: object, times: int = 3) -> Cost:
 def beside(job: str, path: Path, rows: int, ours: Cost, peer: str, theirs: Cost, target: float) -> Iterator[Row]:
     """Yield how long it takes from file to model once all is imported, and how long the whole process.
 
-    Ours is the command ``linsep fit``, which needs no scikit-learn, and Python with the scikit-learn classifier.
+    Ours is the command ``linsep fit``, which needs no scikit-learn.
     """
     passes = 10 if job.startswith("ten") else 1
     told = f"{job}, {path.stat().st_size / 1e6:.0f} MB"
@@ -218,7 +218,6 @@ def beside(job: str, path: Path, rows: int, ours: Cost, peer: str, theirs: Cost,
         command = measure(COMMAND, path, passes, option, times=6)
         name = f"{told}, whole process, linsep fit {option}"
         yield at_least(name, command.process, peer, theirs.process, target)
-    yield at_least(f"{told}, whole process, Python with imports", ours.process, peer, theirs.process, target)
 
 
 def run() -> Iterator[Row]:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from fractions import Fraction
 
@@ -850,3 +851,16 @@ def test_wide_sparse_rows_that_do_not_separate_have_a_certified_bound(limit):
     else:
         assert verdict.kind == "overlap"
         assert verdict.check(X, y)
+
+
+@pytest.mark.slow
+def test_thousands_of_sparse_classes_take_no_gigabytes():
+    """Each row has an inequality for each class: 150,000 rows of 3000 classes are not written out for a search."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((150_000, 2500), density=0.004, format="csr", rng=rng)
+    y = rng.integers(0, 3000, X.shape[0])
+    columns = np.flatnonzero(np.bincount(X.indices, minlength=2500))
+    started = time.perf_counter()
+    verdict = separate(X[:, columns], y, time_limit=5)
+    assert time.perf_counter() - started < 6
+    assert verdict.kind == "unknown" or verdict.check(X[:, columns], y)

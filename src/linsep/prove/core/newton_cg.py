@@ -25,12 +25,12 @@ from linsep.data.parallel import in_parallel, scipy_linalg
 from linsep.problem import Array, Floats
 from linsep.prove.core import newton
 
-_STEPS, _GRADIENTS = 100, 1000  # of Newton, and of conjugate gradients in each
+_STEPS, _GRADIENTS = 300, 1000  # of Newton, and of conjugate gradients in each
 _ACCURACY = 0.1  # by how much conjugate gradients bring the error down
 _DAMPING, _LEAST_DAMPING = 0.1, 1e-6  # in mean squares of the rows
-_KEPT = 3  # steps of before that a step may be combined with
+_KEPT = 6  # steps of before that a step may be combined with
 _ENOUGH = 0.3  # height above which all rows are well above a plane
-_SLOW, _STEPS_TO_JUDGE = 0.9, 4  # what is left of the sum after so many steps where it will not come down to 0
+_SLOW, _STEPS_TO_JUDGE = 0.9, 12  # what is left of the sum after so many steps where it will not come down to 0
 _FINE = 1e-7  # slacks that would move by no more are at the minimum
 _OUTER, _STEEP = 100, 1e14  # steps of the multipliers; penalty, in rows' sizes, at which systems say nothing any more
 _CELLS = 1 << 25  # of dense rows, of the blocks of all classes, and of inequalities by directions: each at most
