@@ -494,3 +494,15 @@ def test_very_many_rows_have_a_plane_before_the_first_node():
     assert found.check(X, y)
     whole = (X @ found.w + found.b > 0) != y  # integers: no sum is rounded so far that its sign changes
     assert whole.sum() == found.upper == len(found.rows)
+
+
+@pytest.mark.parametrize("offset", [False, True])
+def test_without_time_for_a_search_least_squares_on_few_rows_are_a_bound(offset):
+    X, y, _ = linsep.teacher(300_000, 8, margin=0.0, flip=0.05, random_state=0)
+    found = linsep.fewest_errors(X, y, fit_intercept=offset, time_limit=0.01)
+    scores = X @ found.plane.w + found.plane.b
+    wrong = np.flatnonzero(np.where(y == y.max(), scores, -scores) <= 0)
+    assert sorted(found.rows.tolist()) == wrong.tolist()
+    assert found.upper == len(wrong) < 0.1 * len(y)
+    assert found.lower == 0
+    assert found.check(X, y)
