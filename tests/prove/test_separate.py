@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_info
 
 import linsep
 from data import data_of, sealed
+from javascript import judged
 from linsep import Perceptron, Verdict, from_json, separate, separator, to_json, verify
 from linsep.clock import Clock, OutOfTime
 from linsep.data.parallel import in_parallel
@@ -814,6 +815,8 @@ def test_wide_sparse_rows_that_all_cancel_together(offset, monkeypatch):
     forged = replace(verdict, refutation=forged)
     assert not forged.check(X, y)
     assert not verify(forged, X, y, plain=True)
+    documents = [to_json(each, X, y) for each in (verdict, forged)]
+    assert [holds for holds, _ in judged(documents, X.toarray(), y)] == [True, False]
 
 
 @pytest.mark.parametrize("multiple", [0.1, 1 / 3])
