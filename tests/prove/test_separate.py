@@ -867,3 +867,25 @@ def test_thousands_of_sparse_classes_take_no_gigabytes():
     verdict = separate(X[:, columns], y, time_limit=5)
     assert time.perf_counter() - started < 6
     assert verdict.kind == "unknown" or verdict.check(X[:, columns], y)
+
+
+@pytest.mark.slow
+def test_rows_that_all_cancel_are_those_of_the_file_by_its_own_labels(tmp_path):
+    """Each line of a file with comments, times its label and its multiplier, in plain integers: nothing is left."""
+    X, y = counts_with_wrong_labels(7000, 2010)
+    lines, path = [], tmp_path / "counts.svm"
+    for i, label in enumerate(np.where(y == 1, "-3", "7").tolist()):
+        cells = " ".join(f"{j + 1}:{int(v)}" for j, v in zip(X[[i]].indices, X[[i]].data, strict=True))
+        lines += [*(["# a comment"] if i % 7 == 0 else []), f"{label} {cells}"]
+    path.write_text("\n".join(lines) + "\n")
+    verdict = separate(linsep.read(path, cache="none"))
+    assert verdict.kind == "overlap"
+    written = [line.split() for line in path.read_text().splitlines() if not line.startswith("#")]
+    left = dict.fromkeys(range(2011), 0)
+    for row, multiplier in zip(verdict.refutation.rows.tolist(), verdict.refutation.multipliers, strict=True):
+        label, *cells = written[row]
+        for j, value in (("0", "1"), *(cell.split(":") for cell in cells)):
+            left[int(j)] += multiplier * int(value) * (1 if label == "7" else -1)
+    assert len(verdict.refutation.rows) > 2011
+    assert min(verdict.refutation.multipliers) > 0
+    assert not any(left.values())

@@ -59,7 +59,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         "scaling_": Field(dict, optional=True),
         "mixing_": Field(dict, optional=True),
     }
-    # of some alone
+    # that not all of them let the user choose
     prove: bool = False
     eta0: float = 1.0
     order: Any = None
