@@ -182,3 +182,24 @@ def test_peeling_finds_what_is_rare():
     found = presolve.peel(data_of(X, y, (0, 1), True), Clock())
     assert len(found.planes) == 1
     assert found.gone[0].tolist() == rare.tolist()
+
+
+def test_a_contradiction_between_two_of_many_classes_that_are_not_near():
+    rng = np.random.default_rng(3)
+    d, C = 30, 8
+    X, y = rng.integers(-9, 10, size=(40 * C, d)).astype(float), np.repeat(np.arange(C), 40)
+    X[:, :C] += 60.0 * np.eye(C)[y] * (y >= 2)[:, None]  # all but the first two stand apart
+    X[80, 10:20] = X[120, 10:20] = 3000.0  # the means of other classes are nearer, and those of the first two far
+    X[0, 8], X[40, 8] = 4000.0, -4000.0
+    X[:, -2] = np.where(y == C - 1, 5.0, 0.0)  # a column that one class is beyond
+    X[41] = 2 * X[2] - X[42]  # a row in the middle of two of the other class
+    data = data_of(X, y.tolist(), tuple(range(C)), True)
+    search = VerdictSearch(data, Clock())
+    near, found = nearest_classes(search.known.data), list(search._suspects(search.known.data))
+    assert (0, 1) not in near
+    assert found[: len(near)] == near
+    assert found[len(near)] == (0, 1)
+    verdict = separate(X, y)
+    assert verdict.kind == "quasi"
+    assert set(y[verdict.refutation.rows]) == {0, 1}
+    assert proves(verdict, X, y.tolist())

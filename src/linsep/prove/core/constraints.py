@@ -64,6 +64,7 @@ class Constraints:
         self.unknowns = int(basis.ncols()) if basis is not None else (data.classes - 1) * self.block
         self.best: tuple[Floats, Array, Floats] | None = None  # the last float plane, and the slacks that hold it
         self.cancel: tuple[Array, Floats] | None = None  # inequalities that about cancel, with their weights
+        self.of_newton: tuple[Any] | None = None  # what truncated Newton said of all rows, once it was asked
         self.no_margin = 0.0  # as a share of the largest row: a bound on all margins that need not be any lower
 
     # -----------------------------------------------------------------------------------------------------------

@@ -125,6 +125,14 @@ def _by_gram_matrix(X: Floats, goal: Floats, rcond: None) -> tuple[Floats]:  # n
 
 
 def truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
+    """Return what Newton's method by conjugate gradients says of all rows; it is run once."""
+    if constraints.of_newton is None:
+        constraints.of_newton = (_truncated_newton(constraints),)
+    found: OraclePlane | Cancel | None = constraints.of_newton[0]
+    return found
+
+
+def _truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
     """Newton's method by conjugate gradients on all rows; of sparse rows, a contradiction among those that pull most.
 
     Where that finds none, the rows of two classes that about cancel are noted: they bound the margins of all planes.

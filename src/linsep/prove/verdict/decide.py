@@ -7,6 +7,7 @@ two classes is one of all, and a column that one class is weakly beyond makes it
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -24,7 +25,7 @@ from linsep.prove.core import presolve
 from linsep.prove.core.constraints import Constraints, as_plane, independent_columns
 from linsep.prove.core.exact_steps import Outcome
 from linsep.prove.core.facial_reduction import solve, solve_in_floats
-from linsep.prove.core.oracles import SEVERAL_UNKNOWNS, few_rows
+from linsep.prove.core.oracles import SEVERAL_UNKNOWNS, few_rows, truncated_newton
 from linsep.prove.core.presolve import Certificate, Reduction, peel, put_on, reduced, weakly_beyond
 from linsep.prove.core.scaled_view import WIDE, sums
 from linsep.prove.core.wide_rows import weak_plane
@@ -200,7 +201,7 @@ class VerdictSearch:
             return found if found.kind == SEPARABLE else Certificate(QUASI, weak, found.refutation)
         if not many or len(data.y) <= data.n_features:
             return None
-        for a, b in nearest_classes(data):
+        for a, b in self._suspects(data):
             which = np.flatnonzero((data.y == a) | (data.y == b))
             codes = (data.y[which] == b).astype(np.intp)
             pair = self._part(data._replace(rows=some_rows(data.rows, which), y=codes, classes=2), which)
@@ -212,6 +213,17 @@ class VerdictSearch:
                 rivals = np.where(refutation.rivals == 1, b, a)
                 return Certificate(QUASI, weak, Refutation(which[refutation.rows], refutation.multipliers, rivals))
         return None
+
+    def _suspects(self, data: Data) -> Iterator[tuple[int, int]]:
+        """Yield pairs of classes that may contradict each other: the nearest, then those that no weights get right."""
+        yield from nearest_classes(data)
+        if truncated_newton(self.first) is None and self.first.best is not None:
+            _, ids, slack = self.first.best
+            rows, rivals = np.divmod(ids, data.classes)
+            low, high = np.sort((data.y[rows], rivals), axis=0)
+            pull = np.bincount(low * data.classes + high, slack)
+            pairs = [divmod(pair, data.classes) for pair in np.argsort(-pull, kind="stable").tolist() if pull[pair] > 0]
+            yield from pairs[: worth_of_all(pairs, np.bincount(data.y, minlength=data.classes))]
 
     # -----------------------------------------------------------------------------------------------------------
     # Out of time
