@@ -122,7 +122,7 @@ function checkSum(claim, codes, exact, table) {
 // Where no row is on the wrong side, the rows of the refutation are on the plane; if they span all others, all are.
 async function checkSpan(claim, codes, exact, patience) {
   const { rows, rivals } = claim.refutation, classes = claim.classes.length, own = [...new Set(rows)].map((i) => exact(i).cells), width = own[0].length;
-  let q = rankAtLeast(own);
+  let q = await rankAtLeast(own, patience);
   if (q < width) {
     const { rank, normals } = await orthogonal(own, patience);
     q = rank;
@@ -140,6 +140,6 @@ async function checkSpan(claim, codes, exact, patience) {
   });
   const needed = (classes - 1) * q;
   if (leads.length < needed) throw new Fails(`${leads.length} inequalities cannot span those of all rows, of rank ${needed}`);
-  if (rankAtLeast(leads) < needed && (await orthogonal(leads, patience)).rank < needed) throw new Fails("the rows of the refutation do not span all rows");
+  if (await rankAtLeast(leads, patience) < needed && (await orthogonal(leads, patience)).rank < needed) throw new Fails("the rows of the refutation do not span all rows");
   return ["The span", `The rows of the refutation span all ${codes.length} rows (rank ${q} of ${width}${classes > 2 ? `, ${needed} for the inequalities` : ""}): so no plane is even weakly right, unless all rows lie on it.`];
 }

@@ -57,18 +57,37 @@ function doubles(values) { // without the sign of a zero
 export const dot = (u, v) => u.reduce((sum, a, j) => (a && v[j] ? sum + a * v[j] : sum), 0n);
 
 
-// The rank modulo a prime is never larger than the rank; the best of a few primes nearly always is the rank.
-export function rankAtLeast(vectors) {
-  let best = 0;
+// The rank modulo a prime is never larger than the rank; the best of a few primes nearly always is the rank. With the
+// prime 2 thousands of columns take seconds.
+export async function rankAtLeast(vectors, patience) {
   const most = Math.min(vectors.length, vectors[0].length);
+  let best = await parityRank(vectors, patience);
   for (const prime of PRIMES) {
-    if (best < most) best = Math.max(best, modularRank(vectors.map((v) => Float64Array.from(v, (a) => { const r = Number(a % BigInt(prime)); return r < 0 ? r + prime : r; })), prime));
+    if (best < most) best = Math.max(best, await modularRank(vectors.map((v) => Float64Array.from(v, (a) => { const r = Number(a % BigInt(prime)); return r < 0 ? r + prime : r; })), prime, patience));
   }
   return best;
 }
-function modularRank(rows, p) {
+async function parityRank(vectors, patience) { // 32 cells are one word
+  const width = vectors[0].length, words = Math.ceil(width / 32), basis = new Map(); // by pivot
+  for (const vector of vectors) {
+    await patience.ask();
+    const v = new Int32Array(words);
+    vector.forEach((a, j) => { if (a & 1n) v[j >> 5] |= 1 << (j & 31); });
+    for (let w = 0; w < words; w++) {
+      while (v[w]) {
+        const pivot = 32 * w + 31 - Math.clz32(v[w] & -v[w]), row = basis.get(pivot);
+        if (!row) { basis.set(pivot, v); w = words; break; }
+        for (let k = w; k < words; k++) v[k] ^= row[k];
+      }
+    }
+    if (basis.size === width) break;
+  }
+  return basis.size;
+}
+async function modularRank(rows, p, patience) {
   let rank = 0;
   for (let j = 0; j < rows[0].length && rank < rows.length; j++) {
+    await patience.ask();
     const at = rows.findIndex((row, i) => i >= rank && row[j]);
     if (at < 0) continue;
     [rows[rank], rows[at]] = [rows[at], rows[rank]];

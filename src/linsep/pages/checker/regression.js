@@ -249,7 +249,7 @@ async function checkIndependent(claim, width, kept, inner, patience) {
   demand(claim.coefficients.length === width, "not every coefficient has a status");
   demand(claim.independent.length === kept.size, "there are not as many independent constraints as columns");
   const some = claim.independent.map(inner);
-  if (kept.size && rankAtLeast(some) < kept.size) demand((await orthogonal(some, patience)).rank === kept.size, "some constraints are not independent");
+  if (kept.size && await rankAtLeast(some, patience) < kept.size) demand((await orthogonal(some, patience)).rank === kept.size, "some constraints are not independent");
 }
 async function checkColumns(claim, rows, width, kept, patience) {
   demand(claim.direction.length === width, "a direction has a number for every coefficient");

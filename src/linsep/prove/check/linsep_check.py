@@ -178,8 +178,8 @@ def numbers(texts: Sequence[str]) -> list[Fraction]:
 def whole(values: Sequence[int | Fraction]) -> Exact:
     """Return numbers times their least common denominator, which must not be too long, and it: no sign changes."""
     common = 1
-    for value in values:
-        common = math.lcm(common, value.denominator)
+    for bottom in {value.denominator for value in values}:
+        common = math.lcm(common, bottom)
         well(common.bit_length() <= WIDEST, "the common denominator of these numbers is too long")
     return [value.numerator * (common // value.denominator) for value in values], common
 
@@ -415,19 +415,32 @@ def signs(g: Sequence[int | Fraction], rows: Iterable[Exact]) -> Iterator[int]:
 
 def independent(rows: Sequence[Exact], least: int) -> bool:
     """Fact 3: say whether rows have this rank at least. Modulo a prime the rank is never larger."""
-    return len(echelon(rows, PRIME)) >= least or len(echelon(rows)) >= least
+    return parities(rows) >= least or len(echelon(rows, PRIME)) >= least or len(echelon(rows)) >= least
 
 
 def spanned(some: Sequence[Exact], rows: Sequence[Exact], width: int) -> int | None:
     """Fact 4: return the rank of some rows of this width if all rows are in their span, else None."""
-    reduced = echelon(some, PRIME)
-    if len(reduced) == width:
+    if parities(some) == width or len(echelon(some, PRIME)) == width:
         return width
     reduced = echelon(some)
     for k in (k for k in range(width) if k not in reduced):
         if any(signs([-reduced[j][k] if j in reduced else Fraction(j == k) for j in range(width)], rows)):
             return None
     return len(reduced)
+
+
+def parities(rows: Sequence[Exact]) -> int:
+    """Return the rank modulo 2; a row is one integer, whose bits are its cells: seconds for thousands of columns."""
+    done: dict[int, int] = {}  # by the number of bits
+    for z, _ in rows:
+        v = int("".join("1" if value % 2 else "0" for value in z), 2)
+        while v and v.bit_length() in done:
+            v ^= done[v.bit_length()]
+        if v:
+            done[v.bit_length()] = v
+            if len(done) == len(z):
+                break
+    return len(done)
 
 
 def echelon(rows: Sequence[Exact], p: int = 0) -> dict[int, list[Any]]:

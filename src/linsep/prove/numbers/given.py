@@ -134,7 +134,11 @@ def exact_rows(X: Any, values: Values, names: Any = None) -> Iterator[list[Any]]
         if row.dtype.kind == "f":
             if not np.isfinite(row).all():
                 raise ValueError(f"X contains NaN or infinity at row {i}, column {int(np.argmin(np.isfinite(row)))}")
-            yield [exact(value) for value in row.astype(np.float64).tolist()]
+            row = row.astype(np.float64)
+            if (np.rint(row) == row).all() and np.abs(row).max(initial=0) < _EXACT:
+                yield row.astype(np.int64).tolist()
+            else:
+                yield [exact(value) for value in row.tolist()]
         elif row.dtype == object:
             yield [shown(value, i, "" if names is None else names[j], values) for j, value in enumerate(row.tolist())]
         else:
