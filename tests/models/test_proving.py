@@ -36,7 +36,7 @@ from linsep import (
 from linsep.cli.app import app
 from linsep.models.proving import due
 from linsep.prove.verdict.parts import Part
-from linsep.prove.verdict.refuting import Asked, RunSearch, Work, made_of
+from linsep.prove.verdict.refuting import Asked, RunSearch, Work, run_mistakes
 from oracles import inequalities, kind
 
 XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
@@ -254,7 +254,7 @@ def test_more_rows_than_are_held_are_asked_in_parts():
             search = RunSearch(
                 lambda function, told, parts=parts: [function(part, told) for part in parts],
                 Asked(2, True),
-                made_of(np.array([5, 5, 77]), 1),
+                run_mistakes(np.array([5, 5, 77]), 1),
                 held=4000,
             )
             found.append(search.run(Work(1e11)))

@@ -111,7 +111,7 @@ def test_newton_finds_a_plane_above_all_rows(d):
     found = fit(Z, np.zeros(d), enough=0.3, steps=60, clock=patient)
     assert found.ended
     assert (Z @ found.w).min() > 0.29
-    assert np.allclose(found.heights, Z @ found.w)
+    assert np.allclose(found.scores, Z @ found.w)
 
 
 @pytest.mark.parametrize(("d", "rank"), [(1, 1), (5, 5), (20, 20), (20, 12)])
@@ -120,8 +120,8 @@ def test_newton_finds_a_contradiction_and_its_corners(d, rank):
     Z = rng.normal(size=(12 * d, rank)) @ (np.eye(d) if rank == d else rng.normal(size=(rank, d)))
     found = fit(Z, np.zeros(d), enough=0.3, steps=60, clock=patient)
     assert found.ended
-    assert found.heights.min() <= 0
-    slack = np.maximum(1 - found.heights, 0)
+    assert found.scores.min() <= 0
+    slack = np.maximum(1 - found.scores, 0)
     below = np.flatnonzero(slack)
     assert np.abs(slack @ Z).max() < 1e-6 * slack.sum()
     kept, weights = corners(Z[below], slack[below], patient)

@@ -47,11 +47,11 @@ def test_what_has_no_say_does_not_change_a_verdict(storage, offset, classes):
 def test_columns_and_rows_that_are_left(storage):
     X = np.array([[0, 1, 7, 1, 0, 2], [0, 2, 7, 2, 5, 4], [0, 1, 7, 1, 0, 2], [0, 3, 7, 3, 0, 6], [0, 1, 7, 1, 0, 2]])
     data = data_of(storage(X), [0, 1, 0, 1, 1], (0, 1), True)
-    left = presolve.reduced(data, Clock())
+    left = presolve.presolved(data, Clock())
     assert left.columns.tolist() == ([1, 4, 5] if storage is np.array else [1, 2, 4, 5])  # sparse constants stay
     assert left.rows.tolist() == [0, 1, 3, 4]
     assert left.contradicting.tolist() == [[0, 3]]
-    origin = presolve.reduced(data._replace(offset=False), Clock())  # a constant is as good as an offset then
+    origin = presolve.presolved(data._replace(offset=False), Clock())  # a constant is as good as an offset then
     assert origin.columns.tolist() == [1, 2, 4, 5]
 
 
@@ -80,7 +80,7 @@ def test_the_width_of_the_index_space_does_not_matter(width, levels, classes):
         assert verdict.check(wide, y)
         assert verdict.kind == want.kind
     else:  # a dense vector of weights does not fit into memory: what is left is decided all the same
-        left = presolve.reduced(data_of(wide, y, tuple(range(classes)), True), Clock())
+        left = presolve.presolved(data_of(wide, y, tuple(range(classes)), True), Clock())
         assert left.data.n_features <= len(used)
         found = VerdictSearch(left.data, Clock()).certificate()
         assert found.kind == want.kind

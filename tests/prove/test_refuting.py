@@ -11,7 +11,7 @@ from linsep import Verdict, teacher
 from linsep.clock import OutOfTime
 from linsep.prove.claims import Refutation, Separator
 from linsep.prove.verdict.parts import Part
-from linsep.prove.verdict.refuting import Asked, RunSearch, Work, made_of, pass_work
+from linsep.prove.verdict.refuting import Asked, RunSearch, Work, pass_work, run_mistakes
 from oracles import inequalities, kind, proves
 
 PLENTY = 1e12
@@ -19,10 +19,10 @@ PLENTY = 1e12
 
 def refute(data, clock, mistakes=None):
     """Return what a search finds, or None; mistakes, as a run counts them, are (n,), or (n, classes) by rival."""
-    made = made_of(np.empty(0, np.intp), 1)
+    made = run_mistakes(np.empty(0, np.intp), 1)
     if mistakes is not None:
         machines = 1 if mistakes.ndim == 1 else mistakes.shape[1]
-        made = made_of(np.repeat(np.arange(mistakes.size), mistakes.ravel()), machines)
+        made = run_mistakes(np.repeat(np.arange(mistakes.size), mistakes.ravel()), machines)
     part = Part(0, data.rows, data.y, data.n_features)
     found = RunSearch(lambda function, told: [function(part, told)], Asked(data.classes, data.offset), made).run(clock)
     return None if found is None else found.proof

@@ -63,9 +63,9 @@ class Prover:
         if log.separable or log.rows or not due(_mistakes(problem, log)):  # a run resumed in a pass searched before it
             return None
         from linsep.prove.verdict.decide import NO_MARGIN
-        from linsep.prove.verdict.refuting import Asked, RunSearch, made_of
+        from linsep.prove.verdict.refuting import Asked, RunSearch, run_mistakes
 
-        made = made_of(np.concatenate([np.empty(0, np.uint64), *log.trace]), problem.machines)
+        made = run_mistakes(np.concatenate([np.empty(0, np.uint64), *log.trace]), problem.machines)
         separate = self.parameters.separate(problem.machines)
         asked = Asked(len(problem.classes), bool(self.parameters.rule.offset), separate)
         search = RunSearch(self.asking(problem), asked, made, log.settled)
@@ -108,7 +108,7 @@ def _useless(found: RunProof, asked: Asked, parameters: Parameters) -> bool:
         return False
     if not isinstance(rule, MispredictionRule) or asked.offset:
         return True
-    owns, rivals = found.owns, found.proof.rivals
+    owns, rivals = found.labels, found.proof.rivals
     if asked.classes > 2 and not asked.separate:
         return bool((rivals < owns).any())  # of tied classes the first is predicted
     return bool((owns == (1 if parameters.on_plane < 0 else 0)).any())

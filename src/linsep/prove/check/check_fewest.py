@@ -42,10 +42,14 @@ def upper_holds(plane: Separator, rows: Array, upper: int, data: Data, weights: 
     listed = np.zeros(len(data.y), dtype=bool)
     listed[rows] = True
     full: Any = np.column_stack((W, b))
-    for own in range(data.classes):
+    for label in range(data.classes):
         for rival in range(data.classes):
-            which = np.flatnonzero((data.y == own) & ~listed & (weights > 0))
-            if own != rival and len(which) and signs(data.rows, which, difference(full[own], full[rival])).min() < 1:
+            which = np.flatnonzero((data.y == label) & ~listed & (weights > 0))
+            if (
+                label != rival
+                and len(which)
+                and signs(data.rows, which, difference(full[label], full[rival])).min() < 1
+            ):
                 return False
     return int(weights[rows].sum()) == upper
 
@@ -75,8 +79,8 @@ class _Tables:
         if used and not (min(used) >= 0 and max(used) < len(data.y)):
             raise _Malformed
         which = np.array(sorted(used), dtype=np.intp)
-        found = exact_rows(data.rows, which, data.offset_column) if used else []
-        self.rows = dict(zip(which.tolist(), found, strict=True))
+        exact = exact_rows(data.rows, which, data.offset_column) if used else []
+        self.rows = dict(zip(which.tolist(), exact, strict=True))
         self.group, self.capacity = self._groups(which)
         self.sides = [self._sides(each) for each in proof.refutations]
 
@@ -84,8 +88,8 @@ class _Tables:
         """Return for rows in use the first row that is equal, and what all rows equal to that weigh together."""
         rows, y = self.data.rows, self.data.y
         first: dict[tuple[int, bytes], int] = {}
-        own = zip(used.tolist(), y[used].tolist(), _keys(rows, used), strict=True)
-        group = {i: first.setdefault((code, key), i) for i, code, key in own}
+        keyed = zip(used.tolist(), y[used].tolist(), _keys(rows, used), strict=True)
+        group = {i: first.setdefault((code, key), i) for i, code, key in keyed}
         capacity = dict.fromkeys(first.values(), 0)
         like = np.arange(len(y))
         if isinstance(rows, Dense) and rows.data.shape[1]:  # most rows differ in their first cell

@@ -42,23 +42,23 @@ def exact_rows(rows: Rows, which: Array, offset_column: int | None) -> list[Row]
         cells = np.concatenate([rows.data[span] for span in spans])
         columns = [[*rows.indices[span].tolist(), *last] for span in spans]
         edges = np.cumsum([0, *(span.stop - span.start for span in spans)]).tolist()
-    places = None
+    exponents = None
     if cells.dtype.kind == "f":
         if not np.isfinite(cells).all():
             k = int(np.flatnonzero(~np.isfinite(cells))[0])
             row = int(np.searchsorted(edges, k, side="right")) - 1
             raise ValueError(f"X contains NaN or infinity at row {which[row]}, column {columns[row][k - edges[row]]}")
-        cells, places = mantissas(cells)
-    found = []
+        cells, exponents = mantissas(cells)
+    result = []
     for k, (start, stop) in enumerate(itertools.pairwise(edges)):
         values, shift = cells[start:stop], 0
-        if places is not None:
+        if exponents is not None:
             used = values != 0
-            shift = int(places[start:stop].min(initial=0 if last else _FAR, where=used))
-            up = np.where(used, places[start:stop] - shift, 0)
+            shift = int(exponents[start:stop].min(initial=0 if last else _FAR, where=used))
+            up = np.where(used, exponents[start:stop] - shift, 0)
             values = values << up if (lengths(values) + up).max(initial=0) < WORD else values.astype(object) << up
-        found.append(Row(columns[k], [*values.tolist(), *(1 << -shift for _ in last)], shift))
-    return found
+        result.append(Row(columns[k], [*values.tolist(), *(1 << -shift for _ in last)], shift))
+    return result
 
 
 def sides(plane: Any, y: Array, classes: int, signs_of: Callable[[Array, Normal], Array]) -> Array:
@@ -67,16 +67,16 @@ def sides(plane: Any, y: Array, classes: int, signs_of: Callable[[Array, Normal]
     ``signs_of`` returns the signs of some rows, by number, on a normal with its offset.
     """
     n = len(y)
-    found = np.zeros((n, classes), dtype=np.int8)
+    table = np.zeros((n, classes), dtype=np.int8)
     if classes == 2:
         side = signs_of(np.arange(n), plane.between(1, 0))
-        found[np.arange(n), 1 - y] = np.where(y == 1, side, -side)
-        return found
-    for own, rival in itertools.permutations(range(classes), 2):
-        members = np.flatnonzero(y == own)
+        table[np.arange(n), 1 - y] = np.where(y == 1, side, -side)
+        return table
+    for label, rival in itertools.permutations(range(classes), 2):
+        members = np.flatnonzero(y == label)
         if len(members):
-            found[members, rival] = signs_of(members, plane.between(own, rival))
-    return found
+            table[members, rival] = signs_of(members, plane.between(label, rival))
+    return table
 
 
 def signs(rows: Rows, which: Array, w: Array | Normal, exact: Exact | None = None) -> Array:
@@ -101,17 +101,17 @@ def signs(rows: Rows, which: Array, w: Array | Normal, exact: Exact | None = Non
     def settle(start: int, stop: int) -> None:
         chunk, side = which[start:stop], sides[start:stop]
         if nearest is not None:
-            part, places = rows, chunk.astype(np.uint64)
+            part, positions = rows, chunk.astype(np.uint64)
             if dense and not rows.data.flags.c_contiguous:
-                part, places = take(rows, chunk), np.arange(len(chunk), dtype=np.uint64)
-            first_look(*part, places, nearest, side)
+                part, positions = take(rows, chunk), np.arange(len(chunk), dtype=np.uint64)
+            first_look(*part, positions, nearest, side)
             doubt = np.flatnonzero(side == 0)
             side[doubt] = _DOUBT
             if exact is not None:
                 return
             if faithful and len(doubt):
                 again = side[doubt]
-                second_look(*part, places[doubt], nearest, limit, again)
+                second_look(*part, positions[doubt], nearest, limit, again)
                 side[doubt] = again
         elif exact is not None:
             return

@@ -58,8 +58,8 @@ def _in_use(plane: Separator | None, data: Data) -> tuple[Separator | None, Data
         return plane, data
     if plane is not None and (plane.w.shape[-1] != data.n_features or not _finite(plane.w)):
         return plane, data
-    used, places = np.unique(rows.indices, return_inverse=True)
-    data = data._replace(rows=rows._replace(indices=places.astype(rows.indices.dtype)), n_features=len(used))
+    used, columns = np.unique(rows.indices, return_inverse=True)
+    data = data._replace(rows=rows._replace(indices=columns.astype(rows.indices.dtype)), n_features=len(used))
     return None if plane is None else Separator(plane.w[..., used.astype(np.intp)], plane.b), data
 
 
@@ -80,9 +80,9 @@ def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:
     like = np.array([first.setdefault(_key(row), c) for c, row in enumerate(full)])
     if strictly and not two and (np.bincount(like)[like[data.y]] > 1).any():
         return False  # such a row is on the plane between its class and another
-    for own, rival in ((1, 0),) if two else itertools.permutations(sorted(first.values()), 2):
-        which = np.arange(len(data.y)) if two else np.flatnonzero(like[data.y] == own)
-        side = signs(data.rows, which, difference(full[own], full[rival]))
+    for label, rival in ((1, 0),) if two else itertools.permutations(sorted(first.values()), 2):
+        which = np.arange(len(data.y)) if two else np.flatnonzero(like[data.y] == label)
+        side = signs(data.rows, which, difference(full[label], full[rival]))
         if two:  # rows of class 0 ask for the opposite sign
             side *= _SIGNS[data.y]
         if side.min(initial=1) < (1 if strictly else 0):
@@ -107,16 +107,16 @@ def contradicts(refutation: Refutation | None, data: Data, *, spanning: bool = F
     if refutation is None or not refutation_fits(refutation, data.y, data.classes):
         return False
     rows = exact_rows(data.rows, refutation.rows, data.offset_column)
-    owns, rivals = data.y[refutation.rows].tolist(), refutation.rivals.tolist()
+    labels, rivals = data.y[refutation.rows].tolist(), refutation.rivals.tolist()
     if isinstance(data.rows, Sparse):
-        some, shifts = sparse_inequalities(rows, owns, rivals, data.n_features + 1), [row.shift for row in rows]
+        some, shifts = sparse_inequalities(rows, labels, rivals, data.n_features + 1), [row.shift for row in rows]
         if not cancel(refutation.multipliers, some, shifts):
             return False
         if not spanning or (len(some) > _MANY and _some_span(some, (data.classes - 1) * _most_rank(data))):
             return True
-        matrix, _ = inequalities(rows, owns, rivals, data.classes)
+        matrix, _ = inequalities(rows, labels, rivals, data.classes)
     else:
-        matrix, shifts = inequalities(rows, owns, rivals, data.classes)
+        matrix, shifts = inequalities(rows, labels, rivals, data.classes)
         if total(refutation.multipliers, matrix, shifts):
             return False
     return not spanning or _spans(refutation, data, matrix, certain)
@@ -172,10 +172,10 @@ def _spans(refutation: Refutation, data: Data, matrix: Any, certain: bool) -> bo
     """
     rivals, some = data.classes - 1, sorted(set(refutation.rows.tolist()))
     enough = rivals * (data.n_features + data.offset)
-    found = rank(matrix, enough, certain=False)
-    if found == enough or (found % rivals == 0 and _rank_at_most(found // rivals, some, data)):
+    lower = rank(matrix, enough, certain=False)
+    if lower == enough or (lower % rivals == 0 and _rank_at_most(lower // rivals, some, data)):
         return True
-    if not certain or (exact := rank(matrix, enough)) == found:
+    if not certain or (exact := rank(matrix, enough)) == lower:
         return False
     return exact % rivals == 0 and _rank_at_most(exact // rivals, some, data)
 

@@ -23,7 +23,7 @@ _FEW_ROWS = 8  # that have a column which is eliminated: with more, sparse rows 
 
 
 def inequalities(
-    rows: Sequence[Row], owns: Sequence[int], rivals: Sequence[int], classes: int
+    rows: Sequence[Row], labels: Sequence[int], rivals: Sequence[int], classes: int
 ) -> tuple[Any, list[int]]:
     """Return the left sides of inequalities, each of a row against a rival class, as integers.
 
@@ -34,11 +34,11 @@ def inequalities(
     used = rows[0].columns if alike else sorted({j for row in rows for j in row.columns})
     place = {column: position for position, column in enumerate(used)}
     matrix = []
-    for own, rival, row in zip(owns, rivals, rows, strict=True):
+    for label, rival, row in zip(labels, rivals, rows, strict=True):
         values = row.values if alike else [0] * len(used)
         for j, value in () if alike else zip(row.columns, row.values, strict=True):
             values[place[j]] = value
-        blocks = {own: values, rival: [-value for value in values]}
+        blocks = {label: values, rival: [-value for value in values]}
         matrix.append([value for c in range(1, classes) for value in blocks.get(c) or [0] * len(used)])
     return flint.fmpz_mat(matrix), [row.shift for row in rows]
 
@@ -54,17 +54,17 @@ def total(multipliers: Sequence[Fraction], matrix: Any, shifts: Sequence[int]) -
 
 
 def sparse_inequalities(
-    rows: Sequence[Row], owns: Sequence[int], rivals: Sequence[int], width: int
+    rows: Sequence[Row], labels: Sequence[int], rivals: Sequence[int], width: int
 ) -> list[dict[int, int]]:
     """Return the left sides of inequalities of sparse rows, by column; those of class c begin at c times a width."""
     return [
         {
             c * width + j: sign * value
-            for c, sign in ((own, 1), (rival, -1))
+            for c, sign in ((label, 1), (rival, -1))
             if c
             for j, value in zip(row.columns, row.values, strict=True)
         }
-        for row, own, rival in zip(rows, owns, rivals, strict=True)
+        for row, label, rival in zip(rows, labels, rivals, strict=True)
     ]
 
 
@@ -99,19 +99,19 @@ def sparse_rank(rows: list[dict[int, int]], prime: int = PRIME) -> int:
     for i, row in enumerate(left):
         for j in row:
             owners.setdefault(j, set()).add(i)
-    waiting, found = [(len(own), j) for j, own in owners.items()], 0
+    waiting, rank = [(len(rows_of), j) for j, rows_of in owners.items()], 0
     heapq.heapify(waiting)
     while waiting and (first := heapq.heappop(waiting))[0] <= _FEW_ROWS:
         count, j = first
         if count != len(owners.get(j, ())):
             continue  # it has changed, and waits again
-        own = owners.pop(j)
-        pivot = min(own, key=lambda i: len(left[i]), default=None)
+        rows_of = owners.pop(j)
+        pivot = min(rows_of, key=lambda i: len(left[i]), default=None)
         if pivot is None:
             continue
         row, left[pivot] = left[pivot], {}
-        inverse, found = pow(row.pop(j), -1, prime), found + 1
-        for i in own - {pivot}:
+        inverse, rank = pow(row.pop(j), -1, prime), rank + 1
+        for i in rows_of - {pivot}:
             factor = left[i].pop(j) * inverse
             for k, value in row.items():
                 new = (left[i].get(k, 0) - factor * value) % prime
@@ -130,7 +130,7 @@ def sparse_rank(rows: list[dict[int, int]], prime: int = PRIME) -> int:
     for i, row in enumerate(rest):
         for j, value in row.items():
             matrix[i, place[j]] = value
-    return found + int(matrix.rank())
+    return rank + int(matrix.rank())
 
 
 def normals(matrix: Any) -> list[list[int]]:
@@ -141,5 +141,5 @@ def normals(matrix: Any) -> list[list[int]]:
     if rank(matrix, width, certain=False) == width:
         return []
     basis, nullity = matrix.nullspace()  # its first `nullity` columns
-    found = [[int(basis[j, k]) for j in range(width)] for k in range(nullity)]
-    return [[value // math.gcd(*vector) for value in vector] for vector in found]
+    vectors = [[int(basis[j, k]) for j in range(width)] for k in range(nullity)]
+    return [[value // math.gcd(*vector) for value in vector] for vector in vectors]

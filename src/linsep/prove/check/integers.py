@@ -32,8 +32,8 @@ def mantissas(values: Array) -> tuple[Array, Array]:
 
 def lengths(integers: Array) -> Array:
     """Return how many binary digits integers of at most 53 have, 0 for 0."""
-    found: Array = np.frexp(np.abs(integers).astype(np.float64))[1].astype(np.int64)
-    return found
+    bits: Array = np.frexp(np.abs(integers).astype(np.float64))[1].astype(np.int64)
+    return bits
 
 
 def aligned(cells: Array, constant: bool) -> tuple[Array, Array, Array, Array]:
@@ -55,10 +55,10 @@ def over_power(values: Array, exponents: Array | int = 0) -> tuple[Array, int]:
     """Return Python's integers and one exponent for all: ``integers * 2**exponent = values * 2**exponents`` exactly."""
     if values.dtype.kind in "iub":
         return values.astype(object), 0
-    digits, places = mantissas(values)
-    used, places = digits != 0, places + exponents
-    lowest = int(places.min(initial=_FAR, where=used))
-    return digits.astype(object) << np.where(used, places - lowest, 0).astype(object), lowest
+    digits, powers = mantissas(values)
+    used, powers = digits != 0, powers + exponents
+    lowest = int(powers.min(initial=_FAR, where=used))
+    return digits.astype(object) << np.where(used, powers - lowest, 0).astype(object), lowest
 
 
 def over_common(values: Sequence[Any]) -> tuple[list[int], int]:
@@ -148,5 +148,5 @@ def sum_signs(table: Array, weights: list[int]) -> Array:
         total = digits[:, k] + carry
         carry = total >> bits
         left |= (total & mask) != 0
-    found: Array = np.where(carry < 0, -1, np.where((carry > 0) | left, 1, 0)).astype(np.int8)
-    return found
+    sides: Array = np.where(carry < 0, -1, np.where((carry > 0) | left, 1, 0)).astype(np.int8)
+    return sides

@@ -75,10 +75,10 @@ class Fails(Exception):  # noqa: N818
     """The proof does not prove its claim about these data."""
 
 
-def require(condition: Any, what: str, error: type[Exception] = Fails) -> None:
+def require(condition: Any, message: str, error: type[Exception] = Fails) -> None:
     """Raise an error unless something holds."""
     if not condition:
-        raise error(what)
+        raise error(message)
 
 
 well = partial(require, error=Malformed)
@@ -99,7 +99,7 @@ def form(value: Any, shape: Any, name: str = "the document") -> None:
     if isinstance(shape, dict) and str in shape and type(value) is dict:
         value, shape = list(value.values()), [shape[str]]
     if isinstance(shape, dict) and type(value) is dict:
-        fields = {field.rstrip("?"): own for field, own in shape.items()}
+        fields = {field.rstrip("?"): kind for field, kind in shape.items()}
         odd = {field for field in shape if not field.endswith("?")} - set(value) | set(value) - set(fields)
         well(not odd, f"{name} has a field that is not known, or lacks one: {min(odd, default='')[:40]!r}")
         for field, item in value.items():
@@ -170,9 +170,9 @@ COMMON: dict[str, Any] = {  # fields of every document; each kind has others bes
 
 def numbers(texts: Sequence[str]) -> list[Fraction]:
     """Return the numbers of a list of a document, whose common denominator must not be too long."""
-    found = [number(text) for text in texts]
-    whole(found)
-    return found
+    values = [number(text) for text in texts]
+    whole(values)
+    return values
 
 
 def whole(values: Sequence[int | Fraction]) -> Exact:
@@ -246,16 +246,13 @@ def cell_value(text: str, kind: str, point: str, values: str) -> Fraction:
 
 def days_or_seconds(text: str, pattern: str) -> float:
     """Return the days from 1970 to a date, or the seconds from midnight to a time of day, as the nearest double."""
-    is_date, blanks = "%d" in pattern or pattern == "iso", pattern.count(" ")
-    tidy = (
-        ISO.fullmatch(text)
-        if pattern == "iso"
-        else text.count(" ") == blanks and not re.search(":[0-9](?![0-9])", text)
-    )
+    iso, is_date = pattern == "iso", "%d" in pattern or pattern == "iso"
+    odd = text.count(" ") != pattern.count(" ") or re.search(":[0-9](?![0-9])", text)
+    tidy = ISO.fullmatch(text) if iso else not odd
     well(tidy and text.isascii(), f"{text[:40]!r} is not a date of this form")
     filled, form = (text, pattern) if is_date else (f"1 {text}", f"%d {pattern}")
     try:
-        moment = datetime.fromisoformat(text) if pattern == "iso" else datetime.strptime(filled, form)
+        moment = datetime.fromisoformat(text) if iso else datetime.strptime(filled, form)
     except ValueError:
         raise Malformed(f"{text[:40]!r} is not a date") from None
     start = datetime(1970 if is_date else 1900, 1, 1, tzinfo=moment.tzinfo and UTC)
@@ -351,13 +348,13 @@ def factors_of(columns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def number_in(cells: dict[str, str], column: dict[str, Any], how: dict[str, Any]) -> Any:
     """Return the number of a feature in a line; with binary values a product is that of doubles, from left to right."""
     if "product" in column:
-        found: Any = 1
+        value: Any = 1
         for each in column["product"]:
-            found = found * number_in(cells, each, how)
+            value = value * number_in(cells, each, how)
             if how["values"] != "decimal":
-                well(math.isfinite(near := nearest(*found.as_integer_ratio())), "a product is out of range")
-                found = Fraction(near)
-        return found
+                well(math.isfinite(near := nearest(*value.as_integer_ratio())), "a product is out of range")
+                value = Fraction(near)
+        return value
     cell, kind = cells[column["column"]], column.get("kind", "number")
     word = cell.strip()
     if "level" in column and kind == "text":
@@ -366,8 +363,8 @@ def number_in(cells: dict[str, str], column: dict[str, Any], how: dict[str, Any]
         return int(column["level"] == (None if word in how["gaps"] else cell))
     if word in how["gaps"]:
         return 0
-    found = cell_value(cell.strip(" \t") if kind == "number" else word, kind, how["point"], how["values"])
-    return int(found == cell_value(column["equals"], "number", ".", how["values"])) if "equals" in column else found
+    value = cell_value(cell.strip(" \t") if kind == "number" else word, kind, how["point"], how["values"])
+    return int(value == cell_value(column["equals"], "number", ".", how["values"])) if "equals" in column else value
 
 
 def fingerprint(rows: Iterable[Exact], labels: Sequence[Any]) -> str:
@@ -422,11 +419,11 @@ def spanned(some: Sequence[Exact], rows: Sequence[Exact], width: int) -> int | N
     """Fact 4: return the rank of some rows of this width if all rows are in their span, else None."""
     if parities(some) == width or len(echelon(some, PRIME)) == width:
         return width
-    reduced = echelon(some)
-    for k in (k for k in range(width) if k not in reduced):
-        if any(signs([-reduced[j][k] if j in reduced else Fraction(j == k) for j in range(width)], rows)):
+    form = echelon(some)
+    for k in (k for k in range(width) if k not in form):
+        if any(signs([-form[j][k] if j in form else Fraction(j == k) for j in range(width)], rows)):
             return None
-    return len(reduced)
+    return len(form)
 
 
 def parities(rows: Sequence[Exact]) -> int:
@@ -436,11 +433,8 @@ def parities(rows: Sequence[Exact]) -> int:
         v = int("".join("1" if value % 2 else "0" for value in z), 2)
         while v and v.bit_length() in done:
             v ^= done[v.bit_length()]
-        if v:
-            done[v.bit_length()] = v
-            if len(done) == len(z):
-                break
-    return len(done)
+        done[v.bit_length()] = v
+    return len(done.keys() - {0})
 
 
 def echelon(rows: Sequence[Exact], p: int = 0) -> dict[int, list[Any]]:
@@ -486,8 +480,8 @@ VERDICT = {"separator": (None, PLANE), "refutation": (None, REFUTATION)}  # the 
 def form_of_verdict(content: dict[str, Any]) -> None:
     """Refuse a document whose fields do not go together."""
     kind, plane, refutation = content["kind"], content["separator"], content["refutation"]
-    given = ((plane is None) != (kind in ("overlap", "not-separable")), (refutation is None) != (kind == "separable"))
-    well(not any(given) and len(content["classes"]) > 1, f"the proof of {kind!r} does not have the required parts")
+    flaws = ((plane is None) != (kind in ("overlap", "not-separable")), (refutation is None) != (kind == "separable"))
+    well(not any(flaws) and len(content["classes"]) > 1, f"the proof of {kind!r} does not have the required parts")
     if plane is not None:
         form_of_plane(plane, len(content["classes"]), content["n_features"])
     if refutation is not None:
@@ -519,8 +513,8 @@ def check_verdict(content: dict[str, Any], rows: Rows, codes: Sequence[int]) -> 
         multipliers, parts = canceling(content["refutation"], exact, codes, classes)
         require(min(multipliers) > 0, "a multiplier of the refutation is not positive")
         which = sorted(set(content["refutation"]["rows"]))
-        what = "rows with positive multipliers add up to zero: no plane has them all strictly on their sides"
-        lines.append(f"{len(which)} {what}")
+        message = "rows with positive multipliers add up to zero: no plane has them all strictly on their sides"
+        lines.append(f"{len(which)} {message}")
         if kind == "overlap":
             q = spanned([exact[i] for i in which], exact, len(exact[0][0]))
             fits = q is not None and independent(parts, (classes - 1) * q)
@@ -536,9 +530,9 @@ def sides(content: dict[str, Any], exact: Rows, codes: Sequence[int]) -> Iterato
         W.insert(0, [Fraction(0)] * len(W[0]))
     if not content["fit_intercept"]:
         require(not any(w.pop() for w in W), "the plane has an offset, and the proof is about planes through 0")
-    for own, rival in itertools.permutations(range(len(W)), 2):
-        which = [i for i, code in enumerate(codes) if code == own]
-        yield from zip(which, signs(list(map(sub, W[own], W[rival])), (exact[i] for i in which)), strict=True)
+    for label, rival in itertools.permutations(range(len(W)), 2):
+        which = [i for i, code in enumerate(codes) if code == label]
+        yield from zip(which, signs(list(map(sub, W[label], W[rival])), (exact[i] for i in which)), strict=True)
 
 
 def canceling(
@@ -551,14 +545,14 @@ def canceling(
     fits = all(codes[i] != rival < classes for i, rival in zip(which, rivals, strict=True))
     require(fits, "a refutation holds a row against its own class, or one that does not exist")
     chosen = [(exact[i], codes[i], rival) for i, rival in zip(which, rivals, strict=True)]
-    parts = [(inequality(x, own, rival, classes), bottom) for (x, bottom), own, rival in chosen]
+    parts = [(inequality(x, label, rival, classes), bottom) for (x, bottom), label, rival in chosen]
     require(not any(total(multipliers, parts)), "the rows of a refutation do not add up to zero")
     return multipliers, parts
 
 
-def inequality(x: list[Any], own: int, rival: int, classes: int) -> list[Any]:
+def inequality(x: list[Any], label: int, rival: int, classes: int) -> list[Any]:
     """Return the left side of an inequality, as what multiplies the weights of classes 1, 2, ...: those of 0 are 0."""
-    blocks = {own: x, rival: [-value for value in x]}
+    blocks = {label: x, rival: [-value for value in x]}
     return [value for c in range(1, classes) for value in blocks.get(c, [0] * len(x))]
 
 
@@ -716,7 +710,7 @@ Answer = dict[str, Any]  # by role: "label" a class number, "stratum" a text, al
 def form_of_separation(content: dict[str, Any]) -> None:
     """Refuse a document whose fields do not go together."""
     family, roles, classes = content["family"], content["response"], [*map(label_text, content["classes"])]
-    known = [[*own, *more] for own in FAMILIES[family] for more in ([], ["weight"])]
+    known = [[*names, *more] for names in FAMILIES[family] for more in ([], ["weight"])]
     well(roles in known, f"this is not a response of the family {family}")
     fits = len(classes) == 2 or (len(classes) > 2 and family != "binomial") if roles[0] == "label" else not classes
     well(fits, "a response of labels has two classes or more, one of numbers none")
@@ -724,16 +718,16 @@ def form_of_separation(content: dict[str, Any]) -> None:
     for column in (content["data"]["reading"] or {"columns": []})["columns"]:
         well(len(column.get("product", ())) <= 100, "a product has too many factors")
     well(len(content["names"]) == content["n_features"], "names must be texts, one for every feature")
-    own = coefficient_names(family, content["names"], classes, content["fit_intercept"])
-    well([each["name"] for each in content["coefficients"]] == own, "the coefficients are not named as in the model")
+    names = coefficient_names(family, content["names"], classes, content["fit_intercept"])
+    well([each["name"] for each in content["coefficients"]] == names, "the coefficients are not named as in the model")
 
 
 def coefficient_names(family: str, names: Sequence[str], classes: Sequence[str], offset: bool) -> list[str]:
     """Return the names of the coefficients, in order; ``classes`` are spelled."""
-    own = ["Intercept", *names] if offset else list(names)
+    wanted = ["Intercept", *names] if offset else list(names)
     if family == "multinomial":
-        return [f"{label}:{name}" for label in classes[1:] for name in own]
-    return [*(f"{low}|{high}" for low, high in itertools.pairwise(classes)), *own] if family == "ordinal" else own
+        return [f"{label}:{name}" for label in classes[1:] for name in wanted]
+    return [*(f"{low}|{high}" for low, high in itertools.pairwise(classes)), *wanted] if family == "ordinal" else wanted
 
 
 def answers(content: dict[str, Any], labels: Sequence[Any]) -> list[Answer]:
@@ -742,17 +736,17 @@ def answers(content: dict[str, Any], labels: Sequence[Any]) -> list[Answer]:
     columns = list(zip(*(label if isinstance(label, tuple) else (label,) for label in labels), strict=True))
     require(len(columns) == len(roles), f"the response has {len(columns)} columns, not {len(roles)}")
     empty = 0 if content["family"] == "binomial" else MOST_EMPTY
-    found: list[Sequence[Any]] = []
+    result: list[Sequence[Any]] = []
     for role, column in zip(roles, columns, strict=True):
         if role in ("label", "stratum"):
             names = class_numbers(column, content["classes"], empty) if role == "label" else map(label_text, column)
-            found.append(list(names))
+            result.append(list(names))
             continue
         for value in column:
             fits = not isinstance(value, str) or CELL.fullmatch(value.strip())
             require(fits and math.isfinite(float(value)), f"{str(value)[:40]!r} is not a number, or out of range")
-        found.append([float(value) for value in column])
-    return [dict(zip(roles, values, strict=True)) for values in zip(*found, strict=True)]
+        result.append([float(value) for value in column])
+    return [dict(zip(roles, values, strict=True)) for values in zip(*result, strict=True)]
 
 
 def constraints(content: dict[str, Any], X: Rows, answers: Sequence[Answer]) -> Found:
@@ -763,31 +757,33 @@ def constraints(content: dict[str, Any], X: Rows, answers: Sequence[Answer]) -> 
     full = [(([q, *x], q) if offset else (x, q), answers[i]) for i in counted for x, q in [X[i]]]
     if family == "multinomial":  # x·(g_y - g_k) >= 0 for every other class k, with g = 0 for class 0
         rivals = [(x, answer["label"], k) for x, answer in full for k in range(classes) if k != answer["label"]]
-        found = [((inequality(x, own, k, classes), q), False) for (x, q), own, k in rivals]
+        result = [((inequality(x, label, k, classes), q), False) for (x, q), label, k in rivals]
     elif family == "ordinal":
-        found = []
+        result = []
         for (x, q), answer in full:  # t_y - x·g >= 0 and x·g - t_(y-1) >= 0, where there are such thresholds
             for k, sign in ((answer["label"], 1), (answer["label"] - 1, -1)):
                 row = [*(sign * q * (j == k) for j in range(classes - 1)), *(-sign * value for value in x)]
-                found += [((row, q), False)] * (0 <= k < classes - 1)
-        width = len(found[0][0][0]) if found else 0  # t_k - t_(k-1) >= 0, whether or not class k has rows
-        found += [(([(j == k) - (j == k - 1) for j in range(width)], 1), False) for k in range(1, classes - 1) if found]
+                result += [((row, q), False)] * (0 <= k < classes - 1)
+        width = len(result[0][0][0]) if result else 0  # t_k - t_(k-1) >= 0, whether or not class k has rows
+        result += [
+            (([(j == k) - (j == k - 1) for j in range(width)], 1), False) for k in range(1, classes - 1) if result
+        ]
     elif family in ("conditional", "cox"):
         groups: dict[Any, list[int]] = {}
         for i in counted:
             groups.setdefault(answers[i].get("stratum"), []).append(i)
         both = [(X[i], X[j]) for members in groups.values() for i, j in compared(family, members, answers)]
         gaps = ([Fraction(a, q) - Fraction(b, p) for a, b in zip(x, z, strict=True)] for (x, q), (z, p) in both)
-        found = [(whole(gap), False) for gap in gaps]
+        result = [(whole(gap), False) for gap in gaps]
     else:
-        found = one_each(family, full)
-    require(found, "there is nothing to model")
-    return found
+        result = one_each(family, full)
+    require(result, "there is nothing to model")
+    return result
 
 
 def one_each(family: str, observed: list[tuple[Exact, Answer]]) -> Found:
     """Return x for all successes, -x for none, an equation for some of both; for counts above 0 an equation."""
-    found, ups, downs, shares = [], 0, 0, family == "binomial"
+    result, ups, downs, shares = [], 0, 0, family == "binomial"
     for (x, q), answer in observed:
         value = answer["label"] if "label" in answer else answer["number"]
         fits = value >= 0 and answer.get("failures", 0) >= 0 and (value <= 1 or not shares or "failures" in answer)
@@ -797,9 +793,9 @@ def one_each(family: str, observed: list[tuple[Exact, Answer]]) -> Found:
         low, high = value == 0, answer["failures"] == 0 if "failures" in answer else value == 1
         ups, downs = ups + (high if shares else not low), downs + low
         high = high and shares
-        found.append(((x if high else [-v for v in x], q), not (low or high)))
-    require(len(found) not in (ups, downs) if shares else ups > 0, "the response is constant")
-    return found
+        result.append(((x if high else [-v for v in x], q), not (low or high)))
+    require(len(result) not in (ups, downs) if shares else ups > 0, "the response is constant")
+    return result
 
 
 def compared(family: str, members: list[int], answers: Sequence[Answer]) -> Iterator[tuple[int, int]]:
@@ -844,10 +840,10 @@ def check_separation(content: dict[str, Any], rows: Rows, answers: Sequence[Answ
 class Claims:
     """The constraints of a model, which of them are equations, and a document about them."""
 
-    def __init__(self, content: dict[str, Any], found: Found) -> None:
+    def __init__(self, content: dict[str, Any], rows: Found) -> None:
         self.content, self.columns = content, content["columns"]
-        self.rows, self.equal = [row for row, _ in found], [is_equal for _, is_equal in found]
-        self.width, self.direction = len(found[0][0][0]), numbers(content["direction"])
+        self.rows, self.equal = [row for row, _ in rows], [is_equal for _, is_equal in rows]
+        self.width, self.direction = len(rows[0][0][0]), numbers(content["direction"])
         self.aliased: dict[int, list[Fraction]] = {}  # by column, a vector that all constraints are 0 on
 
     def inner(self, which: Sequence[int]) -> list[Exact]:
@@ -881,13 +877,13 @@ class Claims:
         require(len(chosen) == len(kept), "there are not as many independent constraints as columns")
         require(independent(self.inner(chosen), len(kept)), "some constraints are not independent")
         for each in self.content["aliased"]:
-            own, places, values = each["column"], each["columns"], numbers(each["multipliers"])
-            fits = own < self.width and own not in kept | set(self.aliased) and set(places) <= kept | {own}
-            fits = fits and len(places) == len(values) == len(set(places))
+            j, columns, values = each["column"], each["columns"], numbers(each["multipliers"])
+            fits = j < self.width and j not in kept | set(self.aliased) and set(columns) <= kept | {j}
+            fits = fits and len(columns) == len(values) == len(set(columns))
             require(fits, "the proof of an aliased column is incomplete")
-            parts = dict(zip(places, values, strict=True))
-            v = self.aliased[own] = [parts.get(j, Fraction(0)) for j in range(self.width)]
-            require(v[own] and not any(signs(v, self.rows)), f"column {own} does not depend on the others")
+            parts = dict(zip(columns, values, strict=True))
+            v = self.aliased[j] = [parts.get(j, Fraction(0)) for j in range(self.width)]
+            require(v[j] and not any(signs(v, self.rows)), f"column {j} does not depend on the others")
         require(len(self.aliased) + len(kept) == self.width, "some column is neither kept nor aliased")
         require(len(self.content["coefficients"]) == self.width, "not every coefficient has a status")
 
@@ -924,8 +920,8 @@ class Claims:
             if "rows" in each:
                 sign = {"+inf": 1, "-inf": -1}.get(each["status"], 0)
                 unit = [(sign or 1) * (column == j) for column in self.columns]
-                found = self.combined(each, 0 if sign else None)
-                require(found == unit, f"the constraints do not add up to coefficient {j}")
+                total = self.combined(each, 0 if sign else None)
+                require(total == unit, f"the constraints do not add up to coefficient {j}")
                 require(sign == 0 or sign * self.direction[j] > 0, f"the direction leaves coefficient {j} at 0")
                 require(sign or self.separated.isdisjoint(each["rows"]), f"coefficient {j} needs separated constraints")
 
@@ -942,8 +938,8 @@ def load(text: str) -> dict[str, Any]:
     """Return the content of a document; raise Malformed if it is not a proof."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        well(len(pairs) == len(found := dict(pairs)), "a key stands twice in an object")
-        return found
+        well(len(pairs) == len(result := dict(pairs)), "a key stands twice in an object")
+        return result
 
     def numeral(text: str, kind: type = int, most: int = 20) -> Any:  # none of the proof: those are texts
         well(len(text) <= most and math.isfinite(value := kind(text)), f"{text[:40]} is too long, or not a number")

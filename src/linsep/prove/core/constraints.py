@@ -106,16 +106,16 @@ class Constraints:
     @cached_property
     def live(self) -> Array:
         """By number: inequalities of rows that are not zero."""
-        found = np.zeros(self.n * self.classes, dtype=bool)
-        found[self.ids] = True
-        table = found.reshape(self.n, self.classes)
+        marked = np.zeros(self.n * self.classes, dtype=bool)
+        marked[self.ids] = True
+        table = marked.reshape(self.n, self.classes)
         table[self.equal | self.zero_rows] = False
-        return found
+        return marked
 
     def is_equation(self, ids: Array) -> Array:
         """Return which of the numbers are equations."""
-        found: Array = self.equal[ids // self.classes]
-        return found
+        mask: Array = self.equal[ids // self.classes]
+        return mask
 
     def sample(self, most: int, among: Array | None = None) -> Array:
         """Return at most ``most`` random inequalities, of those marked in ``among`` or of all."""
@@ -254,16 +254,16 @@ class Constraints:
         """Return by number every inequality under scaled weights, in sizes of its row."""
         view, data = self.view, self.data
         if self.classes == 2:
-            found = np.zeros(2 * self.n)
-            found[self.ids] = view.sweep(w)[0]
-            return found
+            by_number = np.zeros(2 * self.n)
+            by_number[self.ids] = view.sweep(w)[0]
+            return by_number
         W = np.vstack((np.zeros(self.block), w.reshape(self.classes - 1, self.block)))
         b = W[:, data.n_features] * view.constant if data.offset else np.zeros(len(W))
         V = W[:, : data.n_features]
         S = scores(data.rows, np.ascontiguousarray(V * view.unit), b - V @ view.center)
-        own = S[np.arange(self.n), data.y]
+        true = S[np.arange(self.n), data.y]
         sizes = np.maximum(view.row_sizes(), 1e-300)  # a row of zeros is on every plane
-        return np.asarray((own[:, None] - S) / sizes[:, None]).ravel()
+        return np.asarray((true[:, None] - S) / sizes[:, None]).ravel()
 
     def lowest_slacks(self, w: Floats, among: Array | None) -> tuple[Floats, Array]:
         """Return for every row its lowest inequality of those marked (infinite if there is none), and its rival."""
@@ -292,8 +292,8 @@ class Constraints:
         W = self.view.raw(w)
         yield W if self.classes == 2 else on_grid(W)  # floats hold the differences of all classes
         if self.data.offset and self.classes == 2:
-            heights, y = sums(self.data, np.ascontiguousarray(W[0, :-1])), self.data.y
-            lower, upper = heights[y == 0].max(initial=-np.inf), heights[y == 1].min(initial=np.inf)
+            products, y = sums(self.data, np.ascontiguousarray(W[0, :-1])), self.data.y
+            lower, upper = products[y == 0].max(initial=-np.inf), products[y == 1].min(initial=np.inf)
             yield np.append(W[0, :-1], -(lower / 2 + upper / 2))[None, :]
         if np.isfinite(w).all():
             yield algebra.one_column(over_common(self.view.exact(w))[0])
@@ -533,8 +533,8 @@ def packed_rows(data: Data, ids: Array) -> tuple[Any, list[int], Array]:
         used = np.flatnonzero(part.data.any(axis=0))
     numbers, shifts = _whole(part, np.arange(len(ids)), used, data.offset)
     block = np.append(used, data.n_features) if data.offset else used
-    places = np.arange(data.classes - 1)[:, None] * (data.n_features + data.offset) + block
-    return algebra.matrix(differences(numbers, block_signs(ids, data.y, data.classes))), shifts, places.ravel()
+    columns = np.arange(data.classes - 1)[:, None] * (data.n_features + data.offset) + block
+    return algebra.matrix(differences(numbers, block_signs(ids, data.y, data.classes))), shifts, columns.ravel()
 
 
 def _whole(rows: Rows, which: Array, columns: Array, offset: bool) -> tuple[Array, list[int]]:
@@ -545,9 +545,9 @@ def _whole(rows: Rows, which: Array, columns: Array, offset: bool) -> tuple[Arra
     else:
         cells = np.zeros((len(which), len(columns)), dtype=part.data.dtype)
         lines = np.repeat(np.arange(len(which)), np.diff(part.indptr).astype(np.intp))
-        places = np.searchsorted(columns, part.indices.astype(np.int64))
-        there = columns[np.minimum(places, len(columns) - 1)] == part.indices if len(columns) else places < 0
-        cells[lines[there], places[there]] = part.data[there]
+        position = np.searchsorted(columns, part.indices.astype(np.int64))
+        there = columns[np.minimum(position, len(columns) - 1)] == part.indices if len(columns) else position < 0
+        cells[lines[there], position[there]] = part.data[there]
     if cells.dtype.kind != "f":
         numbers = cells.astype(np.int64 if cells.dtype.itemsize < 8 else object)  # -2**63 has no opposite
         return (np.column_stack((numbers, np.ones(len(cells), numbers.dtype))) if offset else numbers), [0] * len(cells)
@@ -581,6 +581,6 @@ def independent_columns(data: Data, clock: Clock) -> Array:
         back = np.argsort(order)
         matrix = algebra.matrix(numbers[:, np.append(len(back), back) if data.offset else back])
         clock.check(algebra.modular_operations(matrix))
-        found = algebra.leading(*nmod_mat(matrix, algebra.PRIME).rref())
-        kept = some[[k - data.offset for k in found if k >= data.offset]]
+        independent = algebra.leading(*nmod_mat(matrix, algebra.PRIME).rref())
+        kept = some[[k - data.offset for k in independent if k >= data.offset]]
     return np.sort(kept)

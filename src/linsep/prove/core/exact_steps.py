@@ -69,11 +69,11 @@ def exact_steps(constraints: Constraints, first: Array | None = None, any_contra
             ids = preferred[:most]
         else:
             ids = constraints.sample(most, left)
-        w, some, found = _decide(view, ids, rng)
-        if found is None:
+        w, some, dependency = _decide(view, ids, rng)
+        if dependency is None:
             g = V * w
             break
-        steps.append((some[found.rows], found.multipliers))
+        steps.append((some[dependency.rows], dependency.multipliers))
         if any_contradiction:
             left[:] = False
             break
@@ -144,8 +144,8 @@ class ExactView:
         """Return the open inequalities that are not positive on coordinates of V, a column."""
         if self.table is None:
             return self.open[self.constraints.signs(self.V * w)[self.open] <= 0]
-        heights = fmpz_mat(self.table) * w
-        return self.open[[k for k, (value,) in enumerate(heights.tolist()) if value <= 0]]
+        scores = fmpz_mat(self.table) * w
+        return self.open[[k for k, (value,) in enumerate(scores.tolist()) if value <= 0]]
 
     def gather(self, pairs: Array) -> Floats:
         """Return inequalities as float rows of size about 1, their columns scaled to a common size."""
@@ -202,9 +202,9 @@ def _decide(view: ExactView, pairs: Array, rng: np.random.Generator) -> tuple[An
     near = nearest_point(view.gather(pairs), clock=view.clock)
     start, weights = near.support.tolist(), near.weights[near.support]
     while True:
-        x, found = algebra.nearest(view.rows(pairs), start, weights, view.clock)
-        if found is not None:
-            return None, pairs, found
+        x, dependency = algebra.nearest(view.rows(pairs), start, weights, view.clock)
+        if dependency is not None:
+            return None, pairs, dependency
         w = view.inner * x.transpose()
         more = view.unmet(w)
         if len(more) == 0:
@@ -222,8 +222,8 @@ def _chase(view: ExactView, pairs: Array, rng: np.random.Generator) -> tuple[boo
             support = pairs[near.support]
             A = view.rows(support)
             view.clock.check(algebra.operations(A))
-            found = algebra.dependency(A)
-            return (False, None, pairs, None) if found is None else (True, None, support, found)
+            dependency = algebra.dependency(A)
+            return (False, None, pairs, None) if dependency is None else (True, None, support, dependency)
         w = view.weights(near.w)
         unmet = view.unmet(w)
         if len(unmet) == 0:
@@ -243,5 +243,5 @@ def _some(view: ExactView, pairs: Array, u: Floats | None, rng: np.random.Genera
         pairs = np.sort(rng.choice(pairs, 4 * most, replace=False))
     if len(pairs) <= most or u is None:
         return pairs[:most]
-    heights = view.gather(pairs) @ u
-    return pairs[np.argpartition(heights, most)[:most]]
+    scores = view.gather(pairs) @ u
+    return pairs[np.argpartition(scores, most)[:most]]

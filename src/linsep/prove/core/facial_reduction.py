@@ -51,9 +51,9 @@ class Question(NamedTuple):
 def solve(constraints: Constraints, **asked: Any) -> Outcome:
     """Decide which inequalities can be strict; options are those of `Question`."""
     question = Question(**asked)
-    found = solve_in_floats(constraints, **asked)
-    if found is not None:
-        return found
+    outcome = solve_in_floats(constraints, **asked)
+    if outcome is not None:
+        return outcome
     constraints.refuse_not_finite()
     first = question.first
     if first is None and constraints.best is not None:
@@ -79,13 +79,18 @@ def sample_settles(constraints: Constraints, which: Array) -> Outcome | None:
         return None
     some = which[::step]
     part = c.with_rows(some)
-    found = solve_in_floats(part, any_contradiction=True)
-    if found is None or found.g is not None or len(found.ids) - 1 != part.most_rank:
+    contradiction = solve_in_floats(part, any_contradiction=True)
+    if contradiction is None or contradiction.g is not None or len(contradiction.ids) - 1 != part.most_rank:
         return None
     empty = np.flatnonzero(~part.data.rows.data.any(axis=0))
     if any(rows.data[which, j].any() for j in empty.tolist()):  # columns that only the sample has nothing in
         return None
-    return Outcome(np.zeros(2 * c.n, dtype=bool), None, some[found.ids // 2] * 2 + found.ids % 2, found.multipliers)
+    return Outcome(
+        np.zeros(2 * c.n, dtype=bool),
+        None,
+        some[contradiction.ids // 2] * 2 + contradiction.ids % 2,
+        contradiction.multipliers,
+    )
 
 
 def nothing_strict(constraints: Constraints, ids: Array, multipliers: list[Fraction]) -> Outcome:
@@ -120,32 +125,32 @@ class _FloatSteps:
                 among = c.live & (np.abs(c.slacks(face.Q @ random)) > _VANISHING)
             if among is not None and not among.any():
                 return self._overlap()
-            found = oracle(c, among, face.Q, self.asked.first)
-            if isinstance(found, OraclePlane):
-                return self._plane(found.w, among)
-            if found is None or len(found.ids) == 0:
+            answer = oracle(c, among, face.Q, self.asked.first)
+            if isinstance(answer, OraclePlane):
+                return self._plane(answer.w, among)
+            if answer is None or len(answer.ids) == 0:
                 return None
             before = face.rank
             if not face.steps and self.exact is None:
-                outcome, found = self._first_contradiction(found)
-                if outcome is not None or found is None:
+                outcome, answer = self._first_contradiction(answer)
+                if outcome is not None or answer is None:
                     return outcome
                 if face.Q is not None and face.Q.shape[1] == 0:
                     continue
-            face.absorb(found)
+            face.absorb(answer)
             if face.rank == before:
                 return None
         return None
 
-    def _first_contradiction(self, found: Cancel) -> tuple[Outcome | None, Cancel | None]:
+    def _first_contradiction(self, cancel: Cancel) -> tuple[Outcome | None, Cancel | None]:
         """Make the first rows that cancel exact and put them into the face; the outcome if they settle everything."""
         c, face = self.constraints, self.face
-        ids, weights = found.ids, found.weights
-        if found.rows is not None:
-            kept, weights = newton.corners(found.rows, weights, self.clock)
+        ids, weights = cancel.ids, cancel.weights
+        if cancel.rows is not None:
+            kept, weights = newton.corners(cancel.rows, weights, self.clock)
             ids = ids[kept]
-        if found.multipliers is not None:
-            self.exact = ids, found.multipliers
+        if cancel.multipliers is not None:
+            self.exact = ids, cancel.multipliers
         else:
             self.exact = c.dependency(ids, weights) if len(ids) else None
         if self.exact is None:
@@ -158,14 +163,14 @@ class _FloatSteps:
         top = max(multipliers)
         weights = np.array([float(value / top) for value in multipliers])
         face.add(ids, weights / c.factors(ids, c.gather(ids)))
-        return None, found
+        return None, cancel
 
     def _plane(self, w: Floats, among: Array | None) -> Outcome | None:
         """Check a plane exactly; with the face, its multipliers."""
         c, face = self.constraints, self.face
         if not face.steps:
-            found = c.strict_plane(w)
-            return None if found is None else Outcome(c.live, found[0], np.empty(0, np.intp), [], found[1])
+            plane = c.strict_plane(w)
+            return None if plane is None else Outcome(c.live, plane[0], np.empty(0, np.intp), [], plane[1])
         g, generic = face.direction(w)
         if g is None or among is None:
             return None
@@ -290,13 +295,13 @@ class Face:
             off = np.flatnonzero(size > _VANISHING)
             if len(off) < 2:
                 return
-            kept, found = newton.corners(inner[off] / size[off, None], weights[off] * size[off], clock)
-            heavy = found > _NOISE * found.max(initial=0.0)
-            kept, found = kept[heavy], found[heavy]
+            kept, lighter = newton.corners(inner[off] / size[off, None], weights[off] * size[off], clock)
+            heavy = lighter > _NOISE * lighter.max(initial=0.0)
+            kept, lighter = kept[heavy], lighter[heavy]
             if len(kept) < 2:
                 return
             before = self.rank
-            self.add(ids[off[kept]], found / size[off[kept]])
+            self.add(ids[off[kept]], lighter / size[off[kept]])
             if self.rank == before:
                 return
 
@@ -331,8 +336,8 @@ class Face:
         if start is None:
             return None, None
         both = zip(algebra.entries(start), self._random(), strict=True)
-        found = self._vanishing(fmpz_mat(start.nrows(), 2, [value for pair in both for value in pair])).tolist()
-        return algebra.one_column([row[0] for row in found]), algebra.one_column([row[1] for row in found])
+        rows = self._vanishing(fmpz_mat(start.nrows(), 2, [value for pair in both for value in pair])).tolist()
+        return algebra.one_column([row[0] for row in rows]), algebra.one_column([row[1] for row in rows])
 
     def generic(self) -> Any:
         """Return random exact unknowns on which all rows of the face vanish."""

@@ -199,9 +199,9 @@ class _Search:
 
         Heights are raised by what rounding may have taken off.
         """
-        heights, added = self.Z @ self.w, None
+        scores, added = self.Z @ self.w, None
         while not added:
-            row, self.lowest = _lowest(heights, self.sign, self.norms, self.barred, self.b, slack, raised)
+            row, self.lowest = _lowest(scores, self.sign, self.norms, self.barred, self.b, slack, raised)
             if row < 0:
                 return added
             self.barred[row] = True
@@ -340,15 +340,15 @@ def _remove(Q, R, k, out):
 
 
 @_compiled
-def _lowest(heights, sign, norms, barred, b, slack, raised):
-    """Return the lowest row below 1 that is not barred, -1 if there is none, and the height of the lowest of all."""
+def _lowest(scores, sign, norms, barred, b, slack, raised):
+    """Return the lowest row below 1 that is not barred, -1 if there is none, and the score of the lowest of all."""
     row, value, lowest = -1, 1.0, np.inf
-    for i in range(heights.size):
-        height = heights[i] + b * sign[i]
-        lowest = min(lowest, height)
-        height += slack + raised * norms[i]
-        if height < value and not barred[i]:
-            row, value = i, height
+    for i in range(scores.size):
+        score = scores[i] + b * sign[i]
+        lowest = min(lowest, score)
+        score += slack + raised * norms[i]
+        if score < value and not barred[i]:
+            row, value = i, score
     return row, lowest
 
 
@@ -360,12 +360,12 @@ def _level(Z, rows, weights, groups, T, w):
     """
     p, r, level, tilt = T.shape[0] - 1, T[-1], 0.0, 0.0
     for i in range(rows.size):
-        z, height = Z[rows[i]], 0.0
+        z, score = Z[rows[i]], 0.0
         for j in range(w.size):
-            height += z[j] * w[j]
-        r[i] = height
-        level += weights[i] * height
-        tilt += weights[i] * height * groups[i]
+            score += z[j] * w[j]
+        r[i] = score
+        level += weights[i] * score
+        tilt += weights[i] * score * groups[i]
     if not level > 0.0:
         return 0.0, np.inf
     b = 0.0 if p == 1 else -tilt / level

@@ -1,7 +1,7 @@
 """Finds a plane for a working set of rows, or a contradiction among them, by Newton's method.
 
 Problem: minimize ``Σ max(0, 1 - z_i·w)²`` over ``w``. If some plane has all rows strictly above it, the least value is
-0 and every row ends at a height of 1 at least; if not, then at the minimum ``Σ s_i z_i = 0`` where ``s_i >= 0`` are the
+0 and every row ends at a score of 1 at least; if not, then at the minimum ``Σ s_i z_i = 0`` where ``s_i >= 0`` are the
 slacks, so that the rows below 1 contradict each other. The function is a quadratic one between changes of the set of
 rows below 1, each step goes to the minimum along the way to that of the present quadratic, and few are needed.
 
@@ -35,55 +35,55 @@ _STILL = 1e-9  # changes so much smaller than the weights are none
 
 
 class Fit(NamedTuple):
-    """Weights, the heights of all rows, and whether they are at the minimum or above 0 by so much as was asked."""
+    """Weights, the scores of all rows, and whether they are at the minimum or above 0 by so much as was asked."""
 
     w: Floats  # (d,)
-    heights: Floats  # (m,)
+    scores: Floats  # (m,)
     ended: bool
 
 
 def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit:
     """Go from ``w`` toward the minimum until all rows are above ``enough``, it is reached, or no steps are left."""
-    heights, damping = Z @ w, 0.0
-    below = np.flatnonzero(heights < 1)
+    scores, damping = Z @ w, 0.0
+    below = np.flatnonzero(scores < 1)
     for number in range(steps):
-        if heights.min() > enough:
-            return Fit(w, heights, True)
+        if scores.min() > enough:
+            return Fit(w, scores, True)
         clock.check(PRODUCT * len(below) * Z.shape[1] ** 2)
         A = Z if len(below) == len(Z) else Z[below]
         H = A.T @ A
         size = float(np.trace(H)) / max(1, len(H))
         ridge = 0.0 if damping else _RIDGE * size
         H.flat[:: len(H) + 1] += ridge + damping * size
-        change = (1 - heights[below]) @ A if damping else A.sum(axis=0)
+        change = (1 - scores[below]) @ A if damping else A.sum(axis=0)
         try:
             _substitute(np.linalg.cholesky(H), change)
         except np.linalg.LinAlgError:  # not positive definite
             if damping > _SHORT:
-                return Fit(w, heights, False)
+                return Fit(w, scores, False)
             damping = max(100 * damping, _FIRST_DAMPING)
             continue
         if not damping:
             change = change - w
         if damping <= _FIRST_DAMPING and np.abs(change).max() <= _STILL * np.abs(w).max():
-            return Fit(w, heights, True)
+            return Fit(w, scores, True)
         rise = Z @ change
-        step = best_step(heights, rise, ridge * float(w @ change), ridge * float(change @ change))
+        step = best_step(scores, rise, ridge * float(w @ change), ridge * float(change @ change))
         if not 0 < step < np.inf:
-            return Fit(w, heights, False)
+            return Fit(w, scores, False)
         if step < _ROUNDING:  # no way down is left but for rounding
-            return Fit(w, heights, True)
+            return Fit(w, scores, True)
         w = w + step * change
-        heights += step * rise
-        before, below = below, np.flatnonzero(heights < 1)
+        scores += step * rise
+        before, below = below, np.flatnonzero(scores < 1)
         if abs(step - 1) < _SAME and damping <= _FIRST_DAMPING and np.array_equal(before, below):
-            return Fit(w, heights, True)
+            return Fit(w, scores, True)
         # after short steps the quadratic is trusted near by only (Levenberg 1944), after long ones farther away again
         if step < _SHORT and number >= _FREE_STEPS:
             damping = max(10 * damping, _FIRST_DAMPING)
         elif step > 0.5 and damping:
             damping = damping / 10 if damping > _FIRST_DAMPING else 0.0
-    return Fit(w, heights, False)
+    return Fit(w, scores, False)
 
 
 def corners(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats]:
@@ -162,7 +162,7 @@ def _substitute(L, x):
 
 
 @compiled(error_model="numpy")
-def best_step(heights, rise, slope, curvature):
+def best_step(scores, rise, slope, curvature):
     """Return where ``½ Σ max(0, 1 - h - t r)² + slope t + ½ curvature t²`` is least over t > 0.
 
     Its derivative rises, in straight pieces: Newton's method, with bisection where that leaves what is known.
@@ -170,8 +170,8 @@ def best_step(heights, rise, slope, curvature):
     t, low, high = 1.0, 0.0, np.inf
     for _ in range(100):
         first, second = slope + curvature * t, curvature
-        for i in range(heights.size):
-            slack = 1.0 - heights[i] - t * rise[i]
+        for i in range(scores.size):
+            slack = 1.0 - scores[i] - t * rise[i]
             if slack > 0.0:
                 first -= rise[i] * slack
                 second += rise[i] * rise[i]

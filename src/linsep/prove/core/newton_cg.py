@@ -3,9 +3,9 @@
 Rows are only ever multiplied by vectors. They belong to two or more classes, and are dense or sparse; the system of
 dense rows is preconditioned by the blocks of single classes, that of sparse ones by its diagonal.
 
-- ``least_slacks`` minimizes ``Σ max(0, 1 - h)²`` over the heights ``h`` of all inequalities: 0 if weights separate the
+- ``least_slacks`` minimizes ``Σ max(0, 1 - h)²`` over the scores ``h`` of all inequalities: 0 if weights separate the
   classes; else the slacks cancel at the minimum.
-- ``widest`` minimizes ``½‖w‖²`` subject to heights of at least 1: the plane of largest margin.
+- ``widest`` minimizes ``½‖w‖²`` subject to scores of at least 1: the plane of largest margin.
 
 After Keerthi & DeCoste (2005), *A modified finite Newton method*, JMLR 6; Levenberg (1944); and Rockafellar (1976),
 *Augmented Lagrangians and applications of the proximal point algorithm*, Mathematics of Operations Research 1.
@@ -29,7 +29,7 @@ _STEPS, _GRADIENTS = 300, 1000  # of Newton, and of conjugate gradients in each
 _ACCURACY = 0.1  # by how much conjugate gradients bring the error down
 _DAMPING, _LEAST_DAMPING = 0.1, 1e-6  # in mean squares of the rows
 _KEPT = 6  # steps of before that a step may be combined with
-_ENOUGH = 0.3  # height above which all rows are well above a plane
+_ENOUGH = 0.3  # score above which all rows are well above a plane
 _SLOW, _STEPS_TO_JUDGE = 0.9, 12  # what is left of the sum after so many steps where it will not come down to 0
 _FINE = 1e-7  # slacks that would move by no more are at the minimum
 _OUTER, _STEEP = 100, 1e14  # steps of the multipliers; penalty, in rows' sizes, at which systems say nothing any more
@@ -57,8 +57,8 @@ class Inequalities:
         self.cells = rows.size
         self.squares = None if isinstance(rows, np.ndarray) else squared(rows)
 
-    def heights(self, v: Floats) -> Floats:
-        """Return the height of every inequality."""
+    def scores(self, v: Floats) -> Floats:
+        """Return the score of every inequality."""
         S = self._scores(self.rows, v)
         if self.blocks == 1:
             return np.where(self.y == 1, S[:, 0], -S[:, 0]).astype(np.float64)
@@ -139,7 +139,7 @@ def _own(S: Floats, y: Array) -> Floats:
 def least_slacks(
     rows: Inequalities, clock: Clock, *, patient: bool, enough: Callable[[Floats, Floats], bool] | None = None
 ) -> tuple[Floats, Floats]:
-    """Return weights and heights at the least squared slacks, or as soon as all rows are well above.
+    """Return weights and scores at the least squared slacks, or as soon as all rows are well above.
 
     Where the sum will not come down to 0 the search ends, unless it is ``patient``; also as soon as the slacks, which
     it is given with their ``Σ s_i z_i``, are ``enough``. Each step goes to the minimum over its direction, the weights
@@ -159,13 +159,13 @@ def least_slacks(
         if _inner(pull, eased(pull)) <= _FINE**2 or (enough is not None and enough(pull, slack)):
             break
         p = _conjugate_gradients(curvature, eased, pull, _ACCURACY, partial(clock.check, 2 * cells))
-        steps = [(p, rows.heights(p)), *([(v, h)] if h.any() else []), *last]
-        sizes = np.array([np.linalg.norm(heights) for _, heights in steps])
+        steps = [(p, rows.scores(p)), *([(v, h)] if h.any() else []), *last]
+        sizes = np.array([np.linalg.norm(scores) for _, scores in steps])
         steps, sizes = [step for step, size in zip(steps, sizes, strict=True) if size > 0], sizes[sizes > 0]
         start = np.zeros(len(steps))
         if h.any():
             start[1] = sizes[1]
-        B = np.column_stack([heights for _, heights in steps]) / sizes
+        B = np.column_stack([scores for _, scores in steps]) / sizes
         moved = newton.fit(B, start, enough=2.0, steps=30, clock=clock).w - start
         change = np.sum([a * w for a, (w, _) in zip(moved / sizes, steps, strict=True)], axis=0), B @ moved
         v, h, last = v + change[0], h + change[1], [*last, change][-_KEPT:]

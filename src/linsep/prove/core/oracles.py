@@ -33,12 +33,12 @@ from linsep.prove.core.wide_rows import all_that_cancel, contradiction, scaled_r
 
 NEWTON_UNKNOWNS = 3000  # beyond that no Hessian is written out
 SEVERAL_UNKNOWNS = 100  # of several classes, from which on blocks of single classes are much smaller than the whole
-_ENOUGH = 0.3  # height above which all rows are well above a plane: rows have size about 1, the goal is 1
+_ENOUGH = 0.3  # score above which all rows are well above a plane: rows have size about 1, the goal is 1
 _VANISHING = 1e-9
 _CELLS = 1 << 25  # of the rows of a working set, at most
 _SETS, _STEPS = 14, 100  # working sets, and Newton's steps on each
 _DEEP = 8.0  # a row so far on the wrong side makes a contradiction likely, for which 6 rows per unknown suffice
-_FAR_ABOVE = 3.0  # rows of a working set whose height is this many times that of the goal only cost time
+_FAR_ABOVE = 3.0  # rows of a working set whose score is this many times that of the goal only cost time
 _VISITS = 150  # of all sparse rows in a search, about: what would end without a result is not begun
 _INEQUALITIES = 1 << 25  # of sparse rows of several classes, each with some numbers beside it: more take gigabytes
 _SURELY = 0.5  # of a bound on margins that is to be shown: rounding is not in what is computed here
@@ -74,9 +74,9 @@ def oracle(
         if plane is not None:
             return plane
     if whole and (c.wide_sparse or (c.classes > 2 and k > SEVERAL_UNKNOWNS)):
-        found = truncated_newton(c)
-        if found is not None:
-            return found
+        answer = truncated_newton(c)
+        if answer is not None:
+            return answer
     if k > NEWTON_UNKNOWNS:
         return None
     return working_set_newton(c, among, Q, first)
@@ -84,8 +84,8 @@ def oracle(
 
 def few_rows(constraints: Constraints) -> OraclePlane | None:
     """Return a plane for fewer rows than columns, which most often exists."""
-    found = truncated_newton(constraints) if constraints.wide_sparse else least_squares(constraints)
-    return found if isinstance(found, OraclePlane) else None
+    answer = truncated_newton(constraints) if constraints.wide_sparse else least_squares(constraints)
+    return answer if isinstance(answer, OraclePlane) else None
 
 
 def least_squares(constraints: Constraints) -> OraclePlane | None:
@@ -128,8 +128,8 @@ def truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
     """Return what Newton's method by conjugate gradients says of all rows; it is run once."""
     if constraints.of_newton is None:
         constraints.of_newton = (_truncated_newton(constraints),)
-    found: OraclePlane | Cancel | None = constraints.of_newton[0]
-    return found
+    answer: OraclePlane | Cancel | None = constraints.of_newton[0]
+    return answer
 
 
 def _truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
@@ -216,13 +216,13 @@ def working_set_newton(
         return None
     for _ in range(_SETS):
         clock.check()
-        found = newton.fit(Z, w, enough=_ENOUGH, steps=_STEPS, clock=clock)
-        w, slack = found.w, np.maximum(1 - found.heights, 0)
+        fitted = newton.fit(Z, w, enough=_ENOUGH, steps=_STEPS, clock=clock)
+        w, slack = fitted.w, np.maximum(1 - fitted.scores, 0)
         below = np.flatnonzero(slack > 1e-7 * slack.max(initial=0.0))  # others are met but for rounding
         if Q is None and len(below) and w.any():
             c.best = w, ids[below], slack[below]
-        if found.heights.min() <= 0:
-            if not found.ended:
+        if fitted.scores.min() <= 0:
+            if not fitted.ended:
                 return None
             if Q is None:
                 return Cancel(ids[below], slack[below], Z[below])

@@ -44,7 +44,7 @@ class Certificate(NamedTuple):
         return holds(Claim(*self, (), data.n_features, data.offset), data)
 
 
-class Reduction(NamedTuple):
+class Presolved(NamedTuple):
     """Data without what has no say, and how to speak of all of them again."""
 
     data: Data
@@ -68,15 +68,15 @@ class Reduction(NamedTuple):
         w[..., self.columns] = plane.w
         return Separator(w, plane.b)
 
-    def put_back(self, found: Certificate) -> Certificate:
+    def postsolve(self, certificate: Certificate) -> Certificate:
         """Return a certificate for all of the data."""
-        plane, refutation = found.separator, found.refutation
+        plane, refutation = certificate.separator, certificate.refutation
         if refutation is not None and self.rows is not None:
             refutation = Refutation(self.rows[refutation.rows], refutation.multipliers, refutation.rivals)
-        return Certificate(found.kind, None if plane is None else self.plane(plane), refutation)
+        return Certificate(certificate.kind, None if plane is None else self.plane(plane), refutation)
 
 
-def reduced(data: Data, clock: Clock) -> Reduction:
+def presolved(data: Data, clock: Clock) -> Presolved:
     """Leave out columns and rows that have no say."""
     clock.check()
     narrow, columns = _without_columns(data)
@@ -92,7 +92,7 @@ def reduced(data: Data, clock: Clock) -> Reduction:
             rows = numbers
             narrow = narrow._replace(rows=some_rows(narrow.rows, rows), y=narrow.y[rows])
             contradicting = np.searchsorted(rows, contradicting)
-    return Reduction(narrow, data, columns, rows, contradicting)
+    return Presolved(narrow, data, columns, rows, contradicting)
 
 
 def _repeats(data: Data) -> tuple[Array, Array]:
@@ -103,8 +103,8 @@ def _repeats(data: Data) -> tuple[Array, Array]:
     again = same & (data.y[order[1:]] == data.y[order[:-1]])
     first = order[~np.concatenate(([False], again))]
     # neighbors of one key among the first ones differ in class
-    apart = keys[first[1:]] == keys[first[:-1]]
-    pairs = np.sort(np.column_stack((first[:-1][apart], first[1:][apart])), axis=1)
+    equal = keys[first[1:]] == keys[first[:-1]]
+    pairs = np.sort(np.column_stack((first[:-1][equal], first[1:][equal])), axis=1)
     return np.sort(first), pairs[np.lexsort(pairs.T[::-1])]
 
 
@@ -122,16 +122,16 @@ def _without_columns(data: Data) -> tuple[Data, Array | None]:
             return data, None
         part: Rows = Dense(some_columns(rows.data, kept))
     else:
-        used, places = None, rows.indices
+        used, positions = None, rows.indices
         if data.n_features > 2 * len(rows.data) + SAMPLE:  # no array is to have so many entries
             used, inverse = np.unique(rows.indices, return_inverse=True)
-            places = inverse.astype(rows.indices.dtype)
-        kept = _sparse_columns(rows, places, data.n_features if used is None else len(used))
+            positions = inverse.astype(rows.indices.dtype)
+        kept = _sparse_columns(rows, positions, data.n_features if used is None else len(used))
         if len(kept) == data.n_features:
             return data, None
         position = np.full(data.n_features if used is None else len(used), -1, dtype=np.int64)
         position[kept] = np.arange(len(kept))
-        part = renumbered(rows, places, position)
+        part = renumbered(rows, positions, position)
         kept = kept if used is None else used[kept].astype(np.int64)
     return data._replace(rows=part, n_features=len(kept)), kept
 
@@ -161,11 +161,11 @@ def _dense_columns(x: Array, offset: bool) -> Array:
     return kept if len(kept) else np.arange(min(1, d))
 
 
-def _sparse_columns(rows: Sparse, places: Array, d: int) -> Array:
+def _sparse_columns(rows: Sparse, columns: Array, d: int) -> Array:
     """Return the columns that are not zero throughout, nor equal to one before."""
     counts, keys = np.zeros(d, dtype=np.int64), np.zeros(d, dtype=np.uint64)
     words = np.ascontiguousarray(rows.data).view(f"u{rows.data.dtype.itemsize}")
-    _column_keys(rows.data, words, places, rows.indptr, counts, keys)
+    _column_keys(rows.data, words, columns, rows.indptr, counts, keys)
     live = counts > 0
     numbers = np.flatnonzero(live)
     _, first = np.unique(keys[numbers], return_index=True)
@@ -203,17 +203,17 @@ def peel(data: Data, clock: Clock, rounds: int = PEELINGS, equal: Array | None =
         if planes and np.count_nonzero(np.bincount(data.y[left], minlength=2)[:2]) < 2:
             break
         promising = _promising(data, left)
-        places, upward, thresholds = _one_sided(*_ranges(data, left, promising), data.offset)
-        if len(places) == 0:
+        numbers, upward, thresholds = _one_sided(*_ranges(data, left, promising), data.offset)
+        if len(numbers) == 0:
             break
         chosen = np.flatnonzero(thresholds == 0)  # sums of several thresholds would round; most are zero
         if len(chosen) == 0:
             chosen = np.zeros(1, np.intp)
-        columns, first = np.unique(promising[places[chosen]], return_index=True)
+        columns, first = np.unique(promising[numbers[chosen]], return_index=True)
         w = np.zeros(data.n_features)
         w[columns] = np.where(upward[chosen[first]], 1.0, -1.0)
         b = -float(thresholds[chosen[0]] * w[columns[0]]) if thresholds[chosen[0]] else 0.0
-        off = _heights(data, Separator(w, b), left) != 0
+        off = _scores(data, Separator(w, b), left) != 0
         if not off.any():
             break
         planes.append(Separator(w, b))
@@ -234,7 +234,7 @@ def _promising(data: Data, left: Array) -> Array:
     return columns
 
 
-def _heights(data: Data, plane: Separator, which: Array) -> Floats:
+def _scores(data: Data, plane: Separator, which: Array) -> Floats:
     """Return ``w·x + b`` of some rows, where a plane of few columns looks at no others of dense rows."""
     columns = np.flatnonzero(plane.w)
     if isinstance(data.rows, Dense) and len(columns) < data.n_features:
@@ -250,7 +250,7 @@ def _cells(table: Array, which: slice | Array, columns: Array) -> Array:
 
 def _one_sided(low: Floats, high: Floats, offset: bool) -> tuple[Array, Array, Floats]:
     """Return columns in which one class is not below the other, whether it is the second, and a threshold between."""
-    found = []
+    sides = []
     if len(low) > 2:  # equations belong to both sides
         low, high = np.minimum(low[:2], low[2]), np.maximum(high[:2], high[2])
     for upper in (1, 0):
@@ -261,18 +261,18 @@ def _one_sided(low: Floats, high: Floats, offset: bool) -> tuple[Array, Array, F
         if not offset:
             fits, middle = fits & (below <= 0) & (above >= 0), np.zeros(len(middle))
         columns = np.flatnonzero(fits)
-        found.append((columns, np.full(len(columns), upper == 1), middle[columns]))
-    columns, upward, thresholds = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        sides.append((columns, np.full(len(columns), upper == 1), middle[columns]))
+    columns, upward, thresholds = (np.concatenate(parts) for parts in zip(*sides, strict=True))
     return columns, upward, thresholds
 
 
 @np.errstate(all="ignore")
-def put_on(data: Data, found: Peeled, plane: Separator) -> Separator:
+def unpeeled(data: Data, peeled: Peeled, plane: Separator) -> Separator:
     """Return a plane that separates all rows, given one that does so with those that were left."""
     w, b = plane.w.astype(np.float64), float(plane.b)
-    for step, gone in zip(reversed(found.planes), reversed(found.gone), strict=True):
+    for step, gone in zip(reversed(peeled.planes), reversed(peeled.gone), strict=True):
         sign = 2.0 * data.y[gone] - 1
-        ahead, behind = sign * _heights(data, step, gone), sign * _heights(data, Separator(w, b), gone)
+        ahead, behind = sign * _scores(data, step, gone), sign * _scores(data, Separator(w, b), gone)
         times = 2.0 ** np.ceil(np.log2(max(1.0, 2 * float((-behind / ahead).max(initial=0.0)))))
         w, b = w + times * step.w, b + times * step.b
     return Separator(w, b)
@@ -293,10 +293,10 @@ def weakly_beyond(data: Data, clock: Clock) -> Separator | None:
     for c in [c for c in np.argsort(sizes, kind="stable").tolist() if sizes[c]][:CLASSES_TRIED]:
         if not promising[c]:
             continue
-        found = peel(data._replace(y=(data.y == c).astype(np.intp), classes=2), clock, rounds=1)
-        if found.planes:
+        peeled = peel(data._replace(y=(data.y == c).astype(np.intp), classes=2), clock, rounds=1)
+        if peeled.planes:
             W, b = np.zeros((data.classes, data.n_features)), np.zeros(data.classes)
-            W[c], b[c] = found.planes[0].w, found.planes[0].b
+            W[c], b[c] = peeled.planes[0].w, peeled.planes[0].b
             return Separator(W, b)
     return None
 
@@ -405,12 +405,12 @@ def _hash_sparse(words, indices, indptr, keys):
 
 
 @_compiled
-def _column_keys(data, words, places, indptr, counts, keys):
+def _column_keys(data, words, columns, indptr, counts, keys):
     """Count the values of each column that are not zero, and add up a hash of them and the rows they are in."""
     for i in range(indptr.size - 1):
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             if data[p] != 0:
-                j = places[p]
+                j = columns[p]
                 counts[j] += 1
                 keys[j] += _mixed(_mixed(np.uint64(i + 1), np.uint64(words[p])), np.uint64(1))
 

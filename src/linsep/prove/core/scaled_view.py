@@ -124,14 +124,14 @@ class ScaledView:
         data = self.data
         i, rival = pairs // data.classes, pairs % data.classes
         Z = np.zeros((len(pairs), self.dimension))
-        rows, places = data.rows, i
+        rows, positions = data.rows, i
         if not isinstance(rows, Dense) or not rows.data.flags.c_contiguous:
-            rows, places = Dense(to_floats(data.rows, i, data.n_features)), np.arange(len(i))
-        view, own = (self.unit, self.center, self.constant), data.y[i]
+            rows, positions = Dense(to_floats(data.rows, i, data.n_features)), np.arange(len(i))
+        view, labels = (self.unit, self.center, self.constant), data.y[i]
 
         def work(start: int, stop: int) -> None:
             here = slice(start, stop)
-            _gather(rows.data, places[here], own[here], rival[here], view, np.empty(self.block), Z[here])
+            _gather(rows.data, positions[here], labels[here], rival[here], view, np.empty(self.block), Z[here])
 
         in_parallel(work, len(pairs), 4 * self.dimension)  # rows from all over the memory are slow to come
         return Z
@@ -173,13 +173,13 @@ class ScaledView:
         """Return weights for the data as given, (classes - 1, block); they may overflow."""
         W, d = w.reshape(self.data.classes - 1, self.block), self.data.n_features
         with np.errstate(all="ignore"):
-            found: Floats = np.ldexp(W[:, :d], self.shift)
+            weights: Floats = np.ldexp(W[:, :d], self.shift)
             if not self.data.offset:
-                return found
+                return weights
             moved = np.column_stack((W[:, :d] * -self.center, W[:, d] * self.constant))
             if not np.isfinite(moved).all():
                 return np.full(W.shape, np.inf)
-            return np.column_stack((found, [math.fsum(row) for row in moved.tolist()]))
+            return np.column_stack((weights, [math.fsum(row) for row in moved.tolist()]))
 
     def plane(self, w: Floats) -> Separator:
         """Return the plane for the data as given, in floats."""
@@ -187,14 +187,14 @@ class ScaledView:
 
     def exact(self, w: Floats) -> list[Fraction]:
         """Return weights for the data as given, those of each class followed by its offset, without rounding."""
-        found, unit = [], [Fraction(2) ** int(s) for s in self.shift]
+        weights, unit = [], [Fraction(2) ** int(s) for s in self.shift]
         center = [-Fraction(c) for c in self.center.tolist()]
         for row in w.reshape(self.data.classes - 1, self.block).tolist():
             exact = [Fraction(v) for v in row]
-            found += [v * u for v, u in zip(exact, unit, strict=False)]
+            weights += [v * u for v, u in zip(exact, unit, strict=False)]
             if self.data.offset:
-                found.append(sum(map(mul, exact, center), exact[-1] * Fraction(self.constant)))
-        return found
+                weights.append(sum(map(mul, exact, center), exact[-1] * Fraction(self.constant)))
+        return weights
 
 
 def _finite(values: Floats) -> Floats:
@@ -225,11 +225,11 @@ def on_grid(values: Floats) -> Floats:
 
 def block_signs(ids: Array, y: Array, classes: int, blocks: int | None = None) -> Array:
     """Return the signs (ids, blocks) with which a row goes into the block of each class; of class 0 only if asked."""
-    found = np.zeros((len(ids), classes), np.int64)
+    signs = np.zeros((len(ids), classes), np.int64)
     every = np.arange(len(ids))
-    found[every, y[ids // classes]] = 1
-    found[every, ids % classes] = -1
-    return found[:, classes - (blocks or classes - 1) :]
+    signs[every, y[ids // classes]] = 1
+    signs[every, ids % classes] = -1
+    return signs[:, classes - (blocks or classes - 1) :]
 
 
 def differences(t: Array, signs: Array) -> Array:
@@ -250,20 +250,20 @@ def raw_differences(data: Data, ids: Array) -> Floats:
 def sums(data: Data, w: Floats, which: Array | None = None) -> Floats:
     """Return ``w·x`` of all rows or some; the same for equal rows."""
     rows, numbers = data.rows, np.arange(len(data.y)) if which is None else which
-    heights = np.empty(len(numbers))
+    scores = np.empty(len(numbers))
 
     def work(start: int, stop: int) -> None:
         here = slice(start, stop)
         if isinstance(rows, Sparse):
-            _heights_sparse(*rows, numbers[here], w, heights[here])
+            _scores_sparse(*rows, numbers[here], w, scores[here])
             return
         part = np.ascontiguousarray(rows.data[here if which is None else which[here]])
         part.flags.writeable = False  # one compiled version serves all
-        _heights_dense(part, w, heights[here])
+        _scores_dense(part, w, scores[here])
 
     cells = data.n_features if isinstance(rows, Dense) else len(rows.data) // max(1, len(data.y)) + 1
     in_parallel(work, len(numbers), cells)
-    return heights
+    return scores
 
 
 def lowest(scores: Floats, most: int, below: float) -> Array:
@@ -275,7 +275,7 @@ def lowest(scores: Floats, most: int, below: float) -> Array:
 
 
 @_compiled
-def _gather(data, which, own, rival, view, t, Z):
+def _gather(data, which, labels, rival, view, t, Z):
     """Write inequalities into ``Z``: + in the block of the own class, - in that of the rival, each of size about 1.
 
     ``t`` has room for a block: an array made here would take long to compile.
@@ -297,8 +297,8 @@ def _gather(data, which, own, rival, view, t, Z):
             for j in range(block):
                 size = max(size, abs(t[j]))
         factor = math.ldexp(1.0, -max(min(math.frexp(size)[1], 1000), -1000))
-        if own[k] > 0:
-            start = (own[k] - 1) * block
+        if labels[k] > 0:
+            start = (labels[k] - 1) * block
             for j in range(block):
                 Z[k, start + j] = t[j] * factor
         if rival[k] > 0:
@@ -338,22 +338,22 @@ def _row_squares(data, indices, indptr, unit, constant, squares):
 @_compiled
 def _sweep_dense(data, y, W, b, view, scores, rivals):
     """Lowest inequality of every row under W and b, divided by the size of the row, and the rival in it."""
-    unit, center, constant, high, heights = view  # the last is room for two rows
+    unit, center, constant, high, products = view  # the last is for two rows
     n, d = data.shape
     for start in range(0, n, 2):
         for c in range(b.size):
             first, second = _two_products(data[start], data[min(start + 1, n - 1)], W[c])
-            heights[0, c] = first + b[c]
-            heights[1, c] = second + b[c]
+            products[0, c] = first + b[c]
+            products[1, c] = second + b[c]
         for i in range(start, min(start + 2, n)):
-            lead = (2 * y[i] - 1) * heights[i - start, 0]
+            lead = (2 * y[i] - 1) * products[i - start, 0]
             if b.size > 1:
                 highest = -np.inf
                 for c in range(b.size):
-                    if c != y[i] and heights[i - start, c] > highest:
-                        highest = heights[i - start, c]
+                    if c != y[i] and products[i - start, c] > highest:
+                        highest = products[i - start, c]
                         rivals[i] = c
-                lead = heights[i - start, y[i]] - highest
+                lead = products[i - start, y[i]] - highest
             size = high
             if not lead > high:  # only then does its size matter
                 q = constant * constant + 1e-300
@@ -390,7 +390,7 @@ def _sweep_sparse(rows, y, W, b, view, scores, rivals):
             t = data[p] * unit[indices[p]]
             q += t * t
             p += one
-        own, rival, highest, s = 0.0, 0, -np.inf, 0.0
+        true, rival, highest, s = 0.0, 0, -np.inf, 0.0
         for c in range(b.size):
             s = b[c]
             p = start
@@ -398,13 +398,13 @@ def _sweep_sparse(rows, y, W, b, view, scores, rivals):
                 s += data[p] * W[c, indices[p]]
                 p += one
             if c == y[i]:
-                own = s
+                true = s
             elif s > highest:
                 rival, highest = c, s
         if b.size == 1:
             scores[i] = (2 * y[i] - 1) * s / np.sqrt(q)
         else:
-            scores[i] = (own - highest) / np.sqrt(q)
+            scores[i] = (true - highest) / np.sqrt(q)
             rivals[i] = rival
 
 
@@ -412,20 +412,20 @@ _in_order = compiled(error_model="numpy")  # equal rows must give equal sums
 
 
 @_in_order
-def _heights_dense(data, w, heights):
+def _scores_dense(data, w, scores):
     for i in range(data.shape[0]):
         x = data[i]
         s = 0.0
         for j in range(w.size):
             s += x[j] * w[j]
-        heights[i] = s
+        scores[i] = s
 
 
 @_in_order
-def _heights_sparse(data, indices, indptr, which, w, heights):
+def _scores_sparse(data, indices, indptr, which, w, scores):
     for k in range(which.size):
         i = which[k]
         s = 0.0
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             s += data[p] * w[indices[p]]
-        heights[k] = s
+        scores[k] = s

@@ -113,11 +113,11 @@ def all_that_cancel(view: ScaledView, ids: Array, weights: Floats, clock: Clock)
     pivots, rest = some[:n], np.rint(np.ldexp(weights, grid))
     rest[pivots] = 0
     M, f = sp.csr_array(X[pivots].T), -(rest @ X)
-    found = exact_solve.solve_integers(M, f, M.data.astype(np.int64), f.astype(np.int64), _SHORT + 1, clock)
-    if found is None or min(found[0]) <= 0:
+    solution = exact_solve.solve_integers(M, f, M.data.astype(np.int64), f.astype(np.int64), _SHORT + 1, clock)
+    if solution is None or min(solution[0]) <= 0:
         return None
-    numerators = (rest.astype(np.int64).astype(object) * int(found[1])).tolist()
-    for k, value in zip(pivots.tolist(), found[0], strict=True):
+    numerators = (rest.astype(np.int64).astype(object) * int(solution[1])).tolist()
+    for k, value in zip(pivots.tolist(), solution[0], strict=True):
         numerators[k] = int(value)
     kept = np.flatnonzero(numerators)
     return ids[kept], [Fraction(numerators[k]) for k in kept.tolist()]

@@ -67,14 +67,14 @@ def pivots(A: Any) -> tuple[list[int], list[int]]:
 
 def leading(echelon: Any, rank: int) -> list[int]:
     """Return the columns in which the rows of an echelon form begin: independent ones, the first possible."""
-    found: list[int] = []
+    pivots: list[int] = []
     j = 0
     for i in range(rank):
         while echelon[i, j] == 0:
             j += 1
-        found.append(j)
+        pivots.append(j)
         j += 1
-    return found
+    return pivots
 
 
 def select(A: Any, rows: list[int], columns: list[int]) -> Any:
@@ -145,14 +145,14 @@ def null_basis(A: Any) -> Any:
 
 def null_vectors(A: Any, start: Any, clock: Clock) -> Any:
     """Return columns that ``A`` takes to zero: positive multiples of those of ``start`` where these are free."""
-    reduced, rank = nmod_mat(A, PRIME).rref()
-    columns, width = leading(reduced, rank), start.ncols()
+    form, rank = nmod_mat(A, PRIME).rref()
+    columns, width = leading(form, rank), start.ncols()
     free = sorted(set(range(A.ncols())) - set(columns))
     if not free:
         return fmpz_mat(start.nrows(), width)
     if not columns:
         return start
-    V = _reconstructed(reduced, columns, free, A.ncols(), clock)
+    V = _reconstructed(form, columns, free, A.ncols(), clock)
     if V is not None and fmpz_mat(A.nrows(), len(free)) == A * V:
         common = fmpz(1)
         for k, j in enumerate(free):
@@ -186,9 +186,9 @@ def nearest(A: Any, start: list[int], weights: Floats, clock: Clock) -> tuple[An
         if origin:
             return None, _positive(S, whole(multipliers))
         x = _combined(A, S, mu)
-        heights = [row[0] for row in (A * x.transpose()).tolist()]
-        lowest = min(range(len(heights)), key=heights.__getitem__)
-        if heights[lowest] > 0:
+        scores = [row[0] for row in (A * x.transpose()).tolist()]
+        lowest = min(range(len(scores)), key=scores.__getitem__)
+        if scores[lowest] > 0:
             return x, None
         S.append(lowest)
         multipliers.append(fmpq(0))
@@ -258,11 +258,11 @@ def echelon(A: Any, order: list[int], clock: Clock) -> tuple[list[int], Any]:
         table = A.tolist()
         A = fmpz_mat(A.nrows(), n, [row[j] for row in table for j in order])
     clock.check(modular_operations(A))
-    reduced, rank = nmod_mat(A, PRIME).rref() if A.nrows() else (None, 0)
-    lead = leading(reduced, rank)
+    form, rank = nmod_mat(A, PRIME).rref() if A.nrows() else (None, 0)
+    lead = leading(form, rank)
     free = sorted(set(range(n)) - set(lead))
     clock.check()
-    V = _reconstructed(reduced, lead, free, n, clock)
+    V = _reconstructed(form, lead, free, n, clock)
     if V is None or (A.nrows() and free and fmpz_mat(A.nrows(), len(free)) != A * V):
         clock.check(operations(A))
         V = null_basis(A)
@@ -272,17 +272,17 @@ def echelon(A: Any, order: list[int], clock: Clock) -> tuple[list[int], Any]:
     return sorted(order[j] for j in lead), V
 
 
-def _reconstructed(reduced: Any, lead: list[int], free: list[int], n: int, clock: Clock) -> Any:
+def _reconstructed(form: Any, lead: list[int], free: list[int], n: int, clock: Clock) -> Any:
     """Return the null space that an echelon form modulo a prime shows, with short fractions; None if there are none."""
     V = fmpz_mat(n, len(free))
     for k, j in enumerate(free):
         clock.check()
         fractions = []
         for i in range(len(lead)):
-            found = _fraction(int(reduced[i, j])) if lead[i] < j else (0, 1)
-            if found is None:
+            fraction = _fraction(int(form[i, j])) if lead[i] < j else (0, 1)
+            if fraction is None:
                 return None
-            fractions.append(found)
+            fractions.append(fraction)
         common = fmpz(1)
         for _, denominator in fractions:
             common = common.lcm(denominator)
@@ -337,31 +337,31 @@ class Solver:
         table = targets.tolist()
         right = fmpz_mat(len(self.columns), m, [row[j] for j in self.columns for row in table])
         solved = nmod_mat(self.square, PRIME).solve(nmod_mat(right, PRIME))
-        found, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
+        factors, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
         for k in range(m):
             self.clock.check()
             fractions = [_fraction(int(solved[i, k])) for i in range(len(self.rows))]
             if any(each is None for each in fractions):
                 return self._exactly(right)
-            self._put(found, common, k, [fmpq(*each) for each in fractions if each is not None])
+            self._put(factors, common, k, [fmpq(*each) for each in fractions if each is not None])
         total = fmpz_mat(m, targets.ncols(), [common[k] * value for k, row in enumerate(table) for value in row])
-        return (found, common) if found * self.A == total else self._exactly(right)
+        return (factors, common) if factors * self.A == total else self._exactly(right)
 
     def _exactly(self, right: Any) -> tuple[Any, list[Any]]:
         self.clock.check(operations(self.square))
         m = right.ncols()
-        found, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
+        factors, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
         solved = self.square.solve(right)
         for k in range(m):
             self.clock.check()
-            self._put(found, common, k, [solved[i, k] for i in range(len(self.rows))])
-        return found, common
+            self._put(factors, common, k, [solved[i, k] for i in range(len(self.rows))])
+        return factors, common
 
-    def _put(self, found: Any, common: list[Any], k: int, fractions: list[Any]) -> None:
+    def _put(self, factors: Any, common: list[Any], k: int, fractions: list[Any]) -> None:
         for each in fractions:
             common[k] = common[k].lcm(each.q)
         for i, each in zip(self.rows, fractions, strict=True):
-            found[k, i] = each.p * (common[k] // each.q)
+            factors[k, i] = each.p * (common[k] // each.q)
 
 
 def one_column(values: list[Any]) -> Any:

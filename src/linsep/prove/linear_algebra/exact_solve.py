@@ -46,11 +46,11 @@ def dependency(X: Floats, weights: Floats, clock: Clock) -> Dependency | None:
         return None
     last = int(weights.argmax())
     others = np.delete(np.arange(len(X)), last)
-    found = solve(X[np.ix_(others, columns)].T, -X[last, columns], clock)
-    if found is None or min(found[0]) < 0:
+    solution = solve(X[np.ix_(others, columns)].T, -X[last, columns], clock)
+    if solution is None or min(solution[0]) < 0:
         return None
-    multipliers = [*found[0]]
-    multipliers.insert(last, found[1])
+    multipliers = [*solution[0]]
+    multipliers.insert(last, solution[1])
     kept = [k for k, value in enumerate(multipliers) if value > 0]
     highest = int(tops[kept].max())
     return Dependency(np.array(kept), [int(multipliers[k] << (highest - int(tops[k]))) for k in kept])
@@ -87,16 +87,16 @@ def solve_integers(
     if beta < 8:
         return None
     rounds = -(-int(2 * determinant + math.log2(size + 1) + _SPARE) // beta)
-    found = np.empty((rounds + 1, n), dtype=np.int64)
+    signed = np.empty((rounds + 1, n), dtype=np.int64)
     matrix, residual = (inverse, M.data, low, M.indices, M.indptr), (f.copy(), f_low.copy())
     piece = max(1, _PIECE // n**2)
     for start in range(0, rounds + 1, piece):
         clock.check(n**2 * min(piece, rounds + 1 - start))
-        if not _lift(matrix, residual, beta, found, start, min(start + piece, rounds + 1)):
+        if not _lift(matrix, residual, beta, signed, start, min(start + piece, rounds + 1)):
             return None
     digits = np.empty((n, rounds), dtype=np.uint64)
     leading = np.empty(n, dtype=np.int64)
-    _carry(found, beta, digits, leading)
+    _carry(signed, beta, digits, leading)
     return _rational(digits, leading, beta, clock)
 
 
@@ -158,7 +158,7 @@ def _integer(part: Array) -> fmpz:
 
 
 @compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _lift(matrix, residual, beta, found, start, stop):
+def _lift(matrix, residual, beta, digits, start, stop):
     """Put the next digits of the solution of ``M x = r`` into ``found``, and what they leave into ``r``.
 
     ``r_low`` and ``low`` are the same integers modulo 2**64. Returns whether all went as it should: rounding may make
@@ -178,11 +178,11 @@ def _lift(matrix, residual, beta, found, start, stop):
             value = np.rint(value * power)
             if not abs(value) < bound:
                 return False
-            found[k, i] = np.int64(value)
+            digits[k, i] = np.int64(value)
         for i in range(n):
             size, exact = 0.0, r_low[i] << shift
             for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-                digit = found[k, indices[p]]
+                digit = digits[k, indices[p]]
                 size += M[p] * float(digit)
                 exact -= low[p] * digit
             above = np.rint((r[i] * power - size - float(exact)) / 18446744073709551616.0)
@@ -192,14 +192,14 @@ def _lift(matrix, residual, beta, found, start, stop):
 
 
 @compiled(error_model="numpy")
-def _carry(found, beta, digits, leading):
+def _carry(signed, beta, digits, leading):
     """Put digits of either sign, and the integer part before them, as digits not below 0, the last ones first."""
     n, rounds = digits.shape
     mask = (np.int64(1) << beta) - 1
     for i in range(n):
         carry = np.int64(0)
         for k in range(rounds, 0, -1):
-            value = found[k, i] + carry
+            value = signed[k, i] + carry
             digits[i, rounds - k] = np.uint64(value & mask)
             carry = value >> beta
-        leading[i] = found[0, i] + carry
+        leading[i] = signed[0, i] + carry

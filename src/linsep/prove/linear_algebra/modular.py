@@ -26,14 +26,14 @@ def vanishing(data: Data, w: Any) -> Array:
     vanish = np.ones((len(data.y), data.classes), dtype=bool)
     for prime in _PRIMES:
         powers = _powers(prime)
-        found = np.zeros((len(data.y), data.classes), dtype=np.int64)  # class 0 has no weights
+        products = np.zeros((len(data.y), data.classes), dtype=np.int64)  # class 0 has no weights
         for c in range(data.classes - 1):
             residues = np.zeros(data.n_features + 1, dtype=np.int64)
             residues[:block] = [int(w[c * block + j, 0]) % prime for j in range(block)]
             loop: Any = _dense if isinstance(rows, Dense) else _sparse
             part = np.ascontiguousarray(rows.data) if isinstance(rows, Dense) else rows
-            loop(part, residues, prime, powers, rows.data.dtype.kind != "f", found[:, c + 1])
-        vanish &= found == found[np.arange(len(data.y)), data.y][:, None]
+            loop(part, residues, prime, powers, rows.data.dtype.kind != "f", products[:, c + 1])
+        vanish &= products == products[np.arange(len(data.y)), data.y][:, None]
     return vanish
 
 
@@ -56,21 +56,21 @@ def _residue(x, prime, powers, whole):
 
 
 @_compiled
-def _dense(data, w, prime, powers, whole, found):
-    for i in range(found.size):
+def _dense(data, w, prime, powers, whole, products):
+    for i in range(products.size):
         total = w[-1]
         for j in range(data.shape[1]):
             if data[i, j] != 0:
                 total += _residue(data[i, j], prime, powers, whole) * w[j] % prime
-        found[i] = total % prime
+        products[i] = total % prime
 
 
 @_compiled
-def _sparse(rows, w, prime, powers, whole, found):
+def _sparse(rows, w, prime, powers, whole, products):
     data, indices, indptr = rows
-    for i in range(found.size):
+    for i in range(products.size):
         total = w[-1]
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             if data[p] != 0:
                 total += _residue(data[p], prime, powers, whole) * w[indices[p]] % prime
-        found[i] = total % prime
+        products[i] = total % prime

@@ -106,9 +106,9 @@ def cells(X: Any, values: Values, *, offset: bool = False, clock: Clock | None =
     if integers is not None:
         return Cells(*integers, [Fraction(0)] * X.shape[1])
     X = canonical(whole_table(X))
-    found = short_cells(X, values)
-    if found is not None:
-        return found
+    short = short_cells(X, values)
+    if short is not None:
+        return short
     if X.dtype != object:
         X = in_doubles(X)
         if not all_finite(X.data if is_sparse(X) else X):
@@ -126,10 +126,10 @@ def short_cells(X: Any, values: Values) -> Cells | None:
     if X.dtype == object:
         return None
     X = in_doubles(X)
-    found = as_decimals(X.data if is_sparse(X) else X, X.indices if is_sparse(X) else None, X.shape[1])
-    if found is None:
+    decimals = as_decimals(X.data if is_sparse(X) else X, X.indices if is_sparse(X) else None, X.shape[1])
+    if decimals is None:
         return None
-    return Cells(_like(X, found[0]), [10**k for k in found[1].tolist()], [Fraction(0)] * X.shape[1])
+    return Cells(_like(X, decimals[0]), [10**k for k in decimals[1].tolist()], [Fraction(0)] * X.shape[1])
 
 
 def canonical(X: Any) -> Any:
@@ -147,18 +147,18 @@ def _like(X: Any, values: Array) -> Any:
 
 def _in_integers(X: Any, values: Values, offset: bool, clock: Clock) -> Cells | None:
     """Return exact numbers, or floats that are decimals, as integers; None if 64 bits do not suffice."""
-    d, given = X.shape[1], X.data if is_sparse(X) else X
+    d, stored = X.shape[1], X.data if is_sparse(X) else X
     scales, shifts, largest = [1] * d, [Fraction(0)] * d, 0
-    table = mapped_array(given.shape, np.int64)
+    table = mapped_array(stored.shape, np.int64)
     if is_sparse(X):
-        offset, largest = False, math.ceil(np.abs(given).max(initial=0))  # what is not stored stays zero
+        offset, largest = False, math.ceil(np.abs(stored).max(initial=0))  # what is not stored stays zero
         if largest >= 2**63:
             return None
-        table[:] = given
-    for j, own in _fractional(X) if is_sparse(X) else ((j, (slice(None), j)) for j in range(d)):
-        distinct, places = given[own], None
-        if given.dtype != object:
-            distinct, places = np.unique(distinct, return_inverse=True)
+        table[:] = stored
+    for j, cells_of in _fractional(X) if is_sparse(X) else ((j, (slice(None), j)) for j in range(d)):
+        distinct, inverse = stored[cells_of], None
+        if stored.dtype != object:
+            distinct, inverse = np.unique(distinct, return_inverse=True)
         numbers, scale = _column(distinct, values, clock)
         low, high = min(numbers, default=0), max(numbers, default=0)
         shift = low if offset and max(-low, high) >= _EXACT else 0
@@ -166,7 +166,7 @@ def _in_integers(X: Any, values: Values, offset: bool, clock: Clock) -> Cells | 
         if largest >= 2**63:
             return None
         whole = np.array([number - shift for number in numbers], dtype=np.int64)
-        table[own] = whole if places is None else whole[places]
+        table[cells_of] = whole if inverse is None else whole[inverse]
         scales[j], shifts[j] = scale, Fraction(shift, scale)
     if largest < _EXACT:
         floats, step = table.view(np.float64), max(1, _CELLS * len(table) // max(1, table.size))
@@ -179,11 +179,11 @@ def _in_integers(X: Any, values: Values, offset: bool, clock: Clock) -> Cells | 
 def _fractional(X: Any) -> Iterator[tuple[int, Array]]:
     """Yield the columns of a CSR matrix that hold fractions, each with the places of its cells."""
     some = np.bincount(X.indices, X.data != np.rint(X.data), X.shape[1]) > 0
-    places = np.flatnonzero(some[X.indices])
-    places = places[np.argsort(X.indices[places], kind="stable")]
-    columns, counts = np.unique(X.indices[places], return_counts=True)
+    positions = np.flatnonzero(some[X.indices])
+    positions = positions[np.argsort(X.indices[positions], kind="stable")]
+    columns, counts = np.unique(X.indices[positions], return_counts=True)
     if len(columns):
-        yield from zip(columns.tolist(), np.split(places, np.cumsum(counts)[:-1]), strict=True)
+        yield from zip(columns.tolist(), np.split(positions, np.cumsum(counts)[:-1]), strict=True)
 
 
 def _column(column: Array, values: Values, clock: Clock) -> tuple[list[int], int]:
@@ -249,16 +249,16 @@ class ExactRows:
     @cached_property
     def _rough(self) -> bool:
         """Whether some double may be off by more than a share of itself."""
-        cells, found = self.near.data, [False]
+        cells, rough = self.near.data, [False]
 
-        def look(start: int, stop: int) -> None:
+        def scan(start: int, stop: int) -> None:
             sizes = np.abs(cells[start:stop])
             if sizes.min(initial=1.0) < _SMALLEST:
-                found[0] |= bool(((sizes < _SMALLEST) & (sizes > 0)).any())
+                rough[0] |= bool(((sizes < _SMALLEST) & (sizes > 0)).any())
 
-        in_parallel(look, len(cells), 16 * cells.size // max(1, len(cells)))  # the sizes stay in the processor's cache
-        if found[0] or self.X.dtype != object or not all_finite(cells):
-            return found[0] or self.X.dtype == object
+        in_parallel(scan, len(cells), 16 * cells.size // max(1, len(cells)))  # the sizes stay in the processor's cache
+        if rough[0] or self.X.dtype != object or not all_finite(cells):
+            return rough[0] or self.X.dtype == object
         zeros = cells == 0  # of numbers that are not
         if isinstance(self.X, LongDecimals):
             return bool(zeros.any()) and self.X.tiny()
@@ -275,10 +275,10 @@ class ExactRows:
     def _exact_signs(self, normal: Array, clock: Clock, which: Array) -> Array:
         """Return them without a look at the doubles: in 64 bits if these hold the numbers, else in Python's."""
         rows = self.X[which]
-        found = cells(rows, self.values, offset=True, clock=clock)
-        if found is not None:
-            plane = found.inside(Separator(normal[:-1], normal.tolist()[-1]))
-            return signs(found.rows, np.arange(len(which)), np.append(plane.w, plane.b))
+        machine = cells(rows, self.values, offset=True, clock=clock)
+        if machine is not None:
+            plane = machine.inside(Separator(normal[:-1], normal.tolist()[-1]))
+            return signs(machine.rows, np.arange(len(which)), np.append(plane.w, plane.b))
         v, sides = over_common(normal.tolist())[0], np.empty(len(which), dtype=np.int8)
         for k, row in enumerate(exact_rows(rows, self.values)):
             clock.check()
@@ -295,13 +295,13 @@ class ExactRows:
         near = self.near.data
         scales = [self.scale(j) for j in range(near.shape[1])]
         try:
-            found: Floats = near * np.array([float(scale) for scale in scales])
+            table: Floats = near * np.array([float(scale) for scale in scales])
         except OverflowError:
             return None
-        sizes = np.abs(found)
+        sizes = np.abs(table)
         if not (sizes <= _LARGEST).all() or self._rough:
             return None
-        return scales, found
+        return scales, table
 
     def scale(self, j: int) -> int:
         """Return a number with which all cells of a column are integers."""
@@ -368,11 +368,11 @@ class LongDecimals:
     def whole(self) -> Any:
         """Return all of the table, as a program would give it with ``values="decimal"``."""
         if self._all is None:
-            found = self.settled()
-            if found is self:
+            table = self.settled()
+            if table is self:
                 rows = (row if q == 1 else [Fraction(p, q) for p in row] for row, q in self.rows())
-                found = _objects(list(rows), self.shape[1])
-            self._all = found  # at once: another thread may look
+                table = _objects(list(rows), self.shape[1])
+            self._all = table  # at once: another thread may look
         return self._all
 
     def settled(self) -> Any:
@@ -412,10 +412,10 @@ class LongDecimals:
 
 def _objects(rows: list[Any], d: int = 0) -> Array:
     """Return lists of numbers as an array of objects."""
-    found = np.empty((len(rows), len(rows[0]) if rows else d), dtype=object)
+    table = np.empty((len(rows), len(rows[0]) if rows else d), dtype=object)
     for k, row in enumerate(rows):
-        found[k] = row
-    return found
+        table[k] = row
+    return table
 
 
 def whole_table(X: Any) -> Any:
@@ -429,5 +429,5 @@ def nearest_doubles(X: Any) -> Any:
         return X.near
     if is_sparse(X) or not isinstance(X, np.ndarray) or X.dtype != object:
         return X
-    found = np.array([nearest(value) for value in X.ravel().tolist()], dtype=np.float64)
-    return found.reshape(X.shape)
+    doubles = np.array([nearest(value) for value in X.ravel().tolist()], dtype=np.float64)
+    return doubles.reshape(X.shape)

@@ -114,15 +114,15 @@ def is_exact(X: Any) -> bool:
 
 def all_finite(values: Array) -> bool:
     """Say whether all numbers are finite, a stretch at a time."""
-    found: list[bool] = []
+    finite: list[bool] = []
 
     def work(start: int, stop: int) -> None:
         part = values[start:stop]
         with np.errstate(all="ignore"):  # a finite sum has finite terms, which is soon seen; others may overflow
-            found.append(math.isfinite(part.sum()) or bool(np.isfinite(part).all()))
+            finite.append(math.isfinite(part.sum()) or bool(np.isfinite(part).all()))
 
     in_parallel(work, len(values), values.size // max(1, len(values)))
-    return all(found)
+    return all(finite)
 
 
 def exact_rows(X: Any, values: Values, names: Any = None) -> Iterator[list[Any]]:

@@ -126,12 +126,12 @@ def _codes(labels: Any, classes: tuple[Any, ...], spelled: bool) -> Array | None
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "iufbU" and len(classes) < 64:
         alike = str if labels.dtype.kind == "U" else (int, float)
         if all(isinstance(label, alike) for label in classes):
-            found = np.full(len(labels), -1, dtype=np.intp)
+            numbers = np.full(len(labels), -1, dtype=np.intp)
             for code, label in enumerate(classes):
-                found[labels == label] = code
-            counts = np.bincount(found + 1, minlength=len(classes) + 1)
+                numbers[labels == label] = code
+            counts = np.bincount(numbers + 1, minlength=len(classes) + 1)
             if len(classes) > 1 and counts[0] == 0 and counts[1:].all():
-                return found
+                return numbers
     labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
     index = {label: code for code, label in enumerate(classes)}
     if spelled and not all(label in index for label in set(labels)):

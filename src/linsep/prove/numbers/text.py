@@ -63,10 +63,10 @@ def exact_table(
     name = source.files[0].name
     if FORMATS[source.options.format].is_text:
         if values == DECIMAL and source.long_numbers and any(_long_numbers(source, clock)):
-            found = _long_decimals(source, X, clock)
-            if found is not None:
+            decimals = _long_decimals(source, X, clock)
+            if decimals is not None:
                 lazily = lazily and not hasattr(X, "indptr") and X.size > FEW_CELLS
-                return (found if lazily else found.whole()), y
+                return (decimals if lazily else decimals.whole()), y
             if not _are_shortest(source, clock):
                 raise _too_long(source)
         return X, y
@@ -105,11 +105,11 @@ def _typed_columns(source: Source) -> list[tuple[str, Any]]:
     if source.options.format not in TABLES or source.layout is None:
         return []
     wanted = {name for name, kind in source.layout.columns if is_numeric(kind)}
-    found: dict[tuple[str, Any], None] = {}
+    columns: dict[tuple[str, Any], None] = {}
     for file in source.files:
         with opened(file, source.options.format) as table:
-            found |= {(field.name, field.type): None for field in table.schema if field.name in wanted}
-    return list(found)
+            columns |= {(field.name, field.type): None for field in table.schema if field.name in wanted}
+    return list(columns)
 
 
 def _long_numbers(source: Source, clock: Clock, long: re.Pattern[bytes] = _LONG) -> Iterator[list[bytes]]:
@@ -128,7 +128,7 @@ def _long_numbers(source: Source, clock: Clock, long: re.Pattern[bytes] = _LONG)
 
 def _are_shortest(source: Source, clock: Clock) -> bool:
     """Say whether every number of a text is the shortest decimal of its double."""
-    texts = (pa.array(found, pa.string()) for found in _long_numbers(source, clock))
+    texts = (pa.array(part, pa.string()) for part in _long_numbers(source, clock))
     for some in _number_texts(source) if isinstance(source, DelimitedSource) else texts:
         clock.check()
         if some is None or some_rounded(some):
@@ -159,7 +159,7 @@ def _integers(source: Any, near: Array, clock: Clock) -> tuple[Array, list[int]]
         return None
     tops = np.abs(near).max(axis=0, initial=0.0)
     places = [min(37, math.floor(math.log10(2.0**62.9 / top))) if top > 0 else 18 for top in tops.tolist()]
-    found, column, start = mapped_array(near.shape, np.int64), 0, 0
+    integers, column, start = mapped_array(near.shape, np.int64), 0, 0
     for texts in _number_texts(source):
         clock.check()
         stop = start + len(texts)
@@ -167,16 +167,16 @@ def _integers(source: Any, near: Array, clock: Clock) -> tuple[Array, list[int]]
             exact = texts.cast(pa.decimal128(38, places[column]))
         except pa.ArrowInvalid:  # more digits than that
             return None
-        if stop > len(found) or exact.null_count:
+        if stop > len(integers) or exact.null_count:
             return None
         words = np.frombuffer(exact.buffers()[1], np.int64)[2 * exact.offset : 2 * (exact.offset + len(exact))]
         low, high = words[::2], words[1::2]
         if (high != low >> 63).any():
             return None
-        found[start:stop, column] = low
+        integers[start:stop, column] = low
         column = (column + 1) % len(columns)
         start = stop if column == 0 else start
-    return (found, [10**k for k in places]) if start == len(found) else None
+    return (integers, [10**k for k in places]) if start == len(integers) else None
 
 
 def some_rounded(texts: Any, near: Array | None = None) -> bool:
@@ -247,12 +247,12 @@ def reading_of(source: Source) -> dict[str, Any] | None:
         elif kind in (HASHED_WORD, HASHED_TEXT):
             written = TEXT if kind == HASHED_TEXT else kind
             hashed.append({"column": name, "kind": written, "hashed": layout.hash_bits})
-    levels: list[dict[str, Any]] = []
+    categories: list[dict[str, Any]] = []
     for j, word in layout.categories:
         name, kind = layout.columns[j]
-        levels.append({"column": name, "level": word} | ({"kind": TEXT} if kind == TEXT else {}))
+        categories.append({"column": name, "level": word} | ({"kind": TEXT} if kind == TEXT else {}))
     return {
-        "columns": [*plain, *hashed, *levels],
+        "columns": [*plain, *hashed, *categories],
         "target": layout.target,
         "missing": options.missing,
         **signs_of(source),
@@ -284,8 +284,8 @@ def layout_of(reading: dict[str, Any]) -> Layout:
         kinds.setdefault(column["column"], HASHED_TEXT if kind == TEXT and "hashed" in column else kind)
     names = list(kinds)
     bits = next((column["hashed"] for column in reading["columns"] if "hashed" in column), 18)
-    levels = tuple((names.index(c["column"]), c["level"]) for c in reading["columns"] if "level" in c)
-    return Layout(tuple(kinds.items()), bits, reading["header"], reading["target"], levels)
+    categories = tuple((names.index(c["column"]), c["level"]) for c in reading["columns"] if "level" in c)
+    return Layout(tuple(kinds.items()), bits, reading["header"], reading["target"], categories)
 
 
 def fingerprint_of(source: Source, verdict: Claim) -> dict[str, Any]:

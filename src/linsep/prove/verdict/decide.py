@@ -26,7 +26,7 @@ from linsep.prove.core.constraints import Constraints, as_plane, independent_col
 from linsep.prove.core.exact_steps import Outcome
 from linsep.prove.core.facial_reduction import solve, solve_in_floats
 from linsep.prove.core.oracles import SEVERAL_UNKNOWNS, few_rows, truncated_newton
-from linsep.prove.core.presolve import Certificate, Reduction, peel, put_on, reduced, weakly_beyond
+from linsep.prove.core.presolve import Certificate, Presolved, peel, presolved, unpeeled, weakly_beyond
 from linsep.prove.core.scaled_view import WIDE, sums
 from linsep.prove.core.wide_rows import weak_plane
 from linsep.prove.linear_algebra import algebra
@@ -47,12 +47,12 @@ def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE)
         )
     search = VerdictSearch(data, clock.sooner(spare), wide)
     try:
-        found = search.certificate()
-        assert found is not None
-        if found.kind == OVERLAP:  # the check of a plane looks at all rows
+        certificate = search.certificate()
+        assert certificate is not None
+        if certificate.kind == OVERLAP:  # the check of a plane looks at all rows
             search.last.refuse_not_finite()
-        proof = found.refutation if found.kind == OVERLAP else found.separator
-        holds = (proof is not None and proof is search.checked) or found.holds(data)
+        proof = certificate.refutation if certificate.kind == OVERLAP else certificate.separator
+        holds = (proof is not None and proof is search.checked) or certificate.holds(data)
     except OutOfTime:
         search.last.refuse_not_finite()
         return Claim("unknown", None, None, classes, data.n_features, data.offset, search.bracket())
@@ -60,8 +60,8 @@ def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE)
         search.first.refuse_not_finite()
         raise
     if not holds:
-        raise ArithmeticError(f"a proof of {found.kind!r} does not hold: please report these data")
-    return Claim(*found, classes, data.n_features, data.offset, (-math.inf, math.inf))
+        raise ArithmeticError(f"a proof of {certificate.kind!r} does not hold: please report these data")
+    return Claim(*certificate, classes, data.n_features, data.offset, (-math.inf, math.inf))
 
 
 class VerdictSearch:
@@ -79,7 +79,7 @@ class VerdictSearch:
     ) -> None:
         self.data, self.clock, self.wide = data, clock, wide
         self.any_contradiction, self.exact = any_contradiction, exact
-        self.known = reduced(data, Clock())
+        self.known = presolved(data, Clock())
         self.first = self.last = Constraints(self.known.data, clock=clock, wide=wide)
         if not exact:  # for a training run
             self.first.no_margin = NO_MARGIN
@@ -89,15 +89,15 @@ class VerdictSearch:
 
     def certificate(self) -> Certificate | None:
         """Return a certificate for all of the data; None only without ``exact`` means, if floats do not suffice."""
-        found = self._reduced()
-        return None if found is None else self.known.put_back(found)
+        inner = self._of_presolved()
+        return None if inner is None else self.known.postsolve(inner)
 
-    def _reduced(self) -> Certificate | None:
+    def _of_presolved(self) -> Certificate | None:
         """Decide on what presolve left."""
         data, pairs = self.known.data, self.known.contradicting
         self.clock.check()
-        found = self._of_several(data, pairs) if data.classes > 2 else self._of_two(data, pairs)
-        return found or self._narrow(data, pairs) or self._solved(data, pairs)
+        certificate = self._of_several(data, pairs) if data.classes > 2 else self._of_two(data, pairs)
+        return certificate or self._narrow(data, pairs) or self._solved(data, pairs)
 
     def _of_two(self, data: Data, pairs: Array) -> Certificate | None:
         """Peel two classes; what is left decides."""
@@ -119,7 +119,7 @@ class VerdictSearch:
         if inner.refutation is not None:
             return Certificate(QUASI, weak, replace(inner.refutation, rows=left[inner.refutation.rows]))
         assert inner.separator is not None
-        return self._confirmed(Certificate(SEPARABLE, put_on(data, peeled, inner.separator), None), data)
+        return self._confirmed(Certificate(SEPARABLE, unpeeled(data, peeled, inner.separator), None), data)
 
     def _part(self, data: Data, which: Array, *, peels: bool = True) -> Certificate | None:
         """Decide on some of the rows; any rows that cancel will do."""
@@ -144,14 +144,14 @@ class VerdictSearch:
         inner = self._solved(presolve.narrowed(data, columns), pairs)
         if inner is None:
             return None
-        return self._confirmed(Reduction(data, data, columns, None, pairs).put_back(inner), data)
+        return self._confirmed(Presolved(data, data, columns, None, pairs).postsolve(inner), data)
 
-    def _confirmed(self, found: Certificate, data: Data) -> Certificate | None:
+    def _confirmed(self, certificate: Certificate, data: Data) -> Certificate | None:
         """Return a certificate if the exact check agrees."""
-        if not found.holds(data):
+        if not certificate.holds(data):
             return None
-        self.checked = found.separator if data is self.data else None
-        return found
+        self.checked = certificate.separator if data is self.data else None
+        return certificate
 
     def _solved(self, data: Data, pairs: Array) -> Certificate | None:
         """Ask the core."""
@@ -172,13 +172,13 @@ class VerdictSearch:
 
     def _wide(self, outcome: Outcome, data: Data) -> Certificate:
         """Tell quasi from overlap, given rows of very many columns that cancel."""
-        found = certificate(self.last, outcome)
-        assert found.refutation is not None
-        if found.holds(data):
-            self.checked = found.refutation if data is self.data else None
-            return found
+        overlap = certificate(self.last, outcome)
+        assert overlap.refutation is not None
+        if overlap.holds(data):
+            self.checked = overlap.refutation if data is self.data else None
+            return overlap
         if data.classes == 2:
-            quasi = Certificate(QUASI, weak_plane(data, outcome.ids, self.last.rng, self.clock), found.refutation)
+            quasi = Certificate(QUASI, weak_plane(data, outcome.ids, self.last.rng, self.clock), overlap.refutation)
             if quasi.holds(data):
                 return quasi
         outcome = solve(self.last)
@@ -197,8 +197,8 @@ class VerdictSearch:
             if len(pairs):
                 return Certificate(QUASI, weak, _of_equal_rows(data, pairs[0]))
             outcome = solve(self.last, any_contradiction=True)
-            found = certificate(self.last, outcome)
-            return found if found.kind == SEPARABLE else Certificate(QUASI, weak, found.refutation)
+            settled = certificate(self.last, outcome)
+            return settled if settled.kind == SEPARABLE else Certificate(QUASI, weak, settled.refutation)
         if not many or len(data.y) <= data.n_features:
             return None
         for a, b in self._suspects(data):
@@ -320,9 +320,9 @@ def nearest_classes(data: Data) -> list[tuple[int, int]]:
         some = np.sort(rng.choice(members, 200, replace=False)) if len(members) > 200 else members
         means.append(to_floats(data.rows, some, data.n_features).mean(axis=0))
     i, j = np.tril_indices(len(present), -1)
-    apart = np.array([np.linalg.norm(means[a] - means[b]) for a, b in zip(i.tolist(), j.tolist(), strict=True)])
-    crowded = apart / np.minimum(sizes[present][i], sizes[present][j])
-    orders = np.stack((np.argsort(apart, kind="stable"), np.argsort(crowded, kind="stable")), axis=1)
+    distances = np.array([np.linalg.norm(means[a] - means[b]) for a, b in zip(i.tolist(), j.tolist(), strict=True)])
+    crowded = distances / np.minimum(sizes[present][i], sizes[present][j])
+    orders = np.stack((np.argsort(distances, kind="stable"), np.argsort(crowded, kind="stable")), axis=1)
     pairs = [(int(present[j[k]]), int(present[i[k]])) for k in dict.fromkeys(orders.ravel().tolist())]
     return pairs[: worth_of_all(pairs, sizes)]
 
@@ -339,11 +339,11 @@ def _least_lead(data: Data, W: Array, b: Array, radius: float) -> float:
     """Return the smallest lead of the true class, for weights of norm 1, less what rounding may add."""
     with np.errstate(over="ignore", invalid="ignore"):
         scores = np.stack([sums(data, v) + c for v, c in zip(W, b, strict=True)])
-        own = scores[data.y, np.arange(len(data.y))].copy()
+        true = scores[data.y, np.arange(len(data.y))].copy()
         scores[data.y, np.arange(len(data.y))] = -np.inf
         size = np.linalg.norm(W)
         rounding = (data.n_features + 10) * 2.0**-51 * (radius + np.abs(b).max() / size)
-        return float(np.nan_to_num((own - scores.max(axis=0)).min() / size - rounding, nan=-math.inf))
+        return float(np.nan_to_num((true - scores.max(axis=0)).min() / size - rounding, nan=-math.inf))
 
 
 def _distance(data: Data, i: Array, multipliers: Floats, radius: float) -> float:

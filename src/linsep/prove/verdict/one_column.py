@@ -113,7 +113,7 @@ def telling_columns(
     n, two, clock = len(y), len(classes) == 2, clock or Clock()
     counts = np.array([n - y.sum(), y.sum()]) if two else np.bincount(y, minlength=len(classes))
     few = int(min(_SHARE * n, _OF_CLASS * counts.min())) if two else 0
-    rng, found = np.random.default_rng(0), []
+    rng, rules = np.random.default_rng(0), []
     samples = [np.sort(rng.choice(n, size, replace=False)) for size in _SAMPLES if n > 4 * size]
     samples += [np.arange(n)] if n <= 4 * _SAMPLES[-1] else []
     for numbers, block in _blocks(X, y, counts, few):
@@ -126,8 +126,8 @@ def telling_columns(
                 break
             rule = _rule(int(numbers[k]), block[:, k], y, classes, counts, names)
             if rule is not None and rule.errors <= few:
-                found.append(rule)
-    return tuple(sorted(found, key=lambda rule: (rule.errors, rule.column)))
+                rules.append(rule)
+    return tuple(sorted(rules, key=lambda rule: (rule.errors, rule.column)))
 
 
 def _ruled_out(sample: Array, y: Array, few: int, share: float) -> Array:
@@ -163,11 +163,11 @@ def _blocks(X: Any, y: Array, counts: Array, few: int) -> Iterator[tuple[Array, 
         yield from ((np.arange(j, min(j + width, d)), X[:, j : j + width]) for j in range(0, d, width))
         return
     if d <= len(X.indices) + n:
-        used, places = np.arange(d), X.indices
+        used, columns = np.arange(d), X.indices
     else:  # there may be more columns than any array can count
-        used, places = np.unique(X.indices, return_inverse=True)
+        used, columns = np.unique(X.indices, return_inverse=True)
     stored = np.zeros((len(counts), len(used)), dtype=np.int64)
-    _count_stored(places, X.indptr, y, stored)
+    _count_stored(columns, X.indptr, y, stored)
     worth = stored.sum(axis=0) > _FULL * n
     if len(counts) == 2:
         worth |= np.minimum(stored[0] + counts[1] - stored[1], stored[1] + counts[0] - stored[0]) <= few
@@ -176,24 +176,24 @@ def _blocks(X: Any, y: Array, counts: Array, few: int) -> Iterator[tuple[Array, 
     position[wanted] = np.arange(len(wanted))
     for k in range(0, len(wanted), width):
         block = np.zeros((n, min(width, len(wanted) - k)), dtype=X.dtype)
-        _write_out(X.data, places, X.indptr, position - k, block)
+        _write_out(X.data, columns, X.indptr, position - k, block)
         yield used[wanted[k : k + width]], block
 
 
 @compiled()
-def _count_stored(places, indptr, y, stored):
+def _count_stored(columns, indptr, y, stored):
     for i in range(y.size):
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            stored[y[i], places[p]] += 1
+            stored[y[i], columns[p]] += 1
 
 
 @compiled()
-def _write_out(data, places, indptr, position, block):
+def _write_out(data, columns, indptr, position, block):
     """Write the columns that have a position in a block of all rows."""
     for i in range(len(block)):
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            if 0 <= position[places[p]] < block.shape[1]:
-                block[i, position[places[p]]] = data[p]
+            if 0 <= position[columns[p]] < block.shape[1]:
+                block[i, position[columns[p]]] = data[p]
 
 
 def _best(values: Array, y: Array, counts: Array) -> tuple[int, int, bool, Array, Array]:
@@ -201,29 +201,29 @@ def _best(values: Array, y: Array, counts: Array) -> tuple[int, int, bool, Array
 
     For more classes 0 if their values do not mix, else many.
     """
-    levels, place = np.unique(values, return_inverse=True)
-    table = np.zeros((len(levels), len(counts)), dtype=np.int64)
+    distinct, place = np.unique(values, return_inverse=True)
+    table = np.zeros((len(distinct), len(counts)), dtype=np.int64)
     np.add.at(table, (place, y), 1)
     if len(counts) > 2:
         pure = (table > 0).sum(axis=1) <= 1
         runs = 1 + np.count_nonzero(np.diff(table.argmax(axis=1)))
-        return (0 if pure.all() and runs == np.count_nonzero(counts) else len(y)), 0, True, levels, table
+        return (0 if pure.all() and runs == np.count_nonzero(counts) else len(y)), 0, True, distinct, table
     here = np.bincount(y, minlength=2)
     up = np.cumsum(table, axis=0)[:-1]  # rows at or below each threshold, by class
     if len(up) == 0:
-        return len(y), 0, True, levels, table
+        return len(y), 0, True, distinct, table
     second_above, first_above = up[:, 1] + here[0] - up[:, 0], up[:, 0] + here[1] - up[:, 1]
     k, m = int(second_above.argmin()), int(first_above.argmin())
     if second_above[k] <= first_above[m]:
-        return int(second_above[k]), k, True, levels, table  # class 0 has the small values
-    return int(first_above[m]), m, False, levels, table
+        return int(second_above[k]), k, True, distinct, table  # class 0 has the small values
+    return int(first_above[m]), m, False, distinct, table
 
 
 def _rule(
     j: int, values: Array, y: Array, classes: Sequence[Any], counts: Array, names: Sequence[str] | None
 ) -> ColumnRule | None:
     """Return what a column says of the classes, None if it has a single value, or mixes several classes."""
-    errors, k, zero_below, levels, table = _best(values, y, counts)
+    errors, k, zero_below, distinct, table = _best(values, y, counts)
     name = str(names[j]) if names is not None and j < len(names) else f"#{j}"
     if errors == len(y):
         return None
@@ -231,12 +231,12 @@ def _rule(
         owners = table.argmax(axis=1)
         ends = np.flatnonzero(np.diff(owners, append=-1))
         labels = tuple(classes[c] for c in owners[ends].tolist())
-        tops = tuple(float(levels[end]) for end in ends[:-1].tolist())
+        tops = tuple(float(distinct[end]) for end in ends[:-1].tolist())
         return ColumnRule(j, name, labels, tops, True, int(counts[owners[0]]), 0, 0)
     first = 1 if counts[1] <= counts[0] else 0  # the smaller class is spoken of
     below = (first == 0) == zero_below
     side = slice(0, k + 1) if below else slice(k + 1, None)
     inside = table[side].sum(axis=0)
-    edge = float(levels[k] if below else levels[k + 1])
+    edge = float(distinct[k] if below else distinct[k + 1])
     labels = classes[first], classes[1 - first]
     return ColumnRule(j, name, labels, (edge,), below, int(inside.sum()), errors, int(inside[1 - first]))

@@ -24,7 +24,7 @@ Ask = Callable[[Callable[..., Any], Any], Iterable[Any]]  # a function of a part
 
 
 class Part(NamedTuple):
-    """Some consecutive rows."""
+    """RowsResult consecutive rows."""
 
     first_row: int  # its number among all
     rows: Rows  # as the user has them, or the doubles nearest to them
@@ -34,7 +34,7 @@ class Part(NamedTuple):
     exact: ExactRows | None = None  # the numbers themselves, where doubles are only near them
 
 
-class Made(NamedTuple):
+class RunMistakes(NamedTuple):
     """Mistakes of a run, each pair of a row and the weight vector concerned once; empty if they are not known."""
 
     rows: Array  # sorted
@@ -42,7 +42,7 @@ class Made(NamedTuple):
     counts: Array
 
 
-NOT_KNOWN = Made(*(np.empty(0, np.int64) for _ in range(3)))
+NO_MISTAKES = RunMistakes(*(np.empty(0, np.int64) for _ in range(3)))
 
 
 class Size(NamedTuple):
@@ -71,14 +71,14 @@ class Size(NamedTuple):
         )
 
 
-class Wish(NamedTuple):
+class RowsTask(NamedTuple):
     """Rows to return: all of the classes asked about, or some."""
 
     codes: Array  # (classes,) class numbers in the question, -1 for a class that is no part of it
     numbers: Array | None = None  # those of these numbers, which are sorted
 
 
-class Some(NamedTuple):
+class RowsResult(NamedTuple):
     """Rows that were returned."""
 
     numbers: Array
@@ -86,7 +86,7 @@ class Some(NamedTuple):
     y: Array  # as the question numbers the classes
 
 
-class Doubt(NamedTuple):
+class PlaneTask(NamedTuple):
     """A plane to be checked, and how to choose among the rows that it is wrong on."""
 
     plane: Separator
@@ -98,7 +98,7 @@ class Doubt(NamedTuple):
     most: int
 
 
-class Span(NamedTuple):
+class SpanTask(NamedTuple):
     """What some rows span."""
 
     columns: Array  # (d,) whether they have values there
@@ -110,14 +110,14 @@ class Span(NamedTuple):
 # Answers for a part
 
 
-def measure(part: Part, told: tuple[int, int, Made]) -> Size:
+def measure(part: Part, setting: tuple[int, int, RunMistakes]) -> Size:
     """Return the size of a part, and which classes its mistakes are between."""
-    classes, machines, made = told
+    classes, machines, made = setting
     y = part.y if part.used is None else part.y[part.used]
     between = np.zeros((classes, machines), dtype=np.int64)
     start, stop = np.searchsorted(made.rows, (part.first_row, part.first_row + len(part.y)))
-    own = part.y[made.rows[start:stop] - part.first_row]
-    np.add.at(between, (own, made.machines[start:stop]), made.counts[start:stop])
+    labels = part.y[made.rows[start:stop] - part.first_row]
+    np.add.at(between, (labels, made.machines[start:stop]), made.counts[start:stop])
     values, members = part.rows.data, np.bincount(y, minlength=classes)
     first = np.full(classes, np.iinfo(np.int64).max)
     for c in np.flatnonzero(members).tolist():
@@ -127,39 +127,39 @@ def measure(part: Part, told: tuple[int, int, Made]) -> Size:
     return Size(len(part.y), values.size, values.dtype.itemsize, sparse, part.n_features, members, first, between)
 
 
-def collect(part: Part, wish: Wish) -> Some:
-    """Return the rows of a wish."""
+def collect(part: Part, task: RowsTask) -> RowsResult:
+    """Return the rows of a task."""
     n, start = len(part.y), part.first_row
     which = np.arange(n) if part.used is None else part.used
-    if wish.numbers is not None:
-        low, high = np.searchsorted(wish.numbers, (start, start + n))
-        named = wish.numbers[low:high] - start
+    if task.numbers is not None:
+        low, high = np.searchsorted(task.numbers, (start, start + n))
+        named = task.numbers[low:high] - start
         which = named if part.used is None else np.intersect1d(named, which, assume_unique=True)
-    if wish.codes.min() < 0:
-        which = which[wish.codes[part.y[which]] >= 0]
+    if task.codes.min() < 0:
+        which = which[task.codes[part.y[which]] >= 0]
     if len(which) == n:
-        return Some(start + which, part.rows, wish.codes[part.y])
-    return Some(start + which, take(part.rows, which), wish.codes[part.y[which]])
+        return RowsResult(start + which, part.rows, task.codes[part.y])
+    return RowsResult(start + which, take(part.rows, which), task.codes[part.y[which]])
 
 
-def worst(part: Part, doubt: Doubt) -> tuple[int, Array, Array, Floats]:
+def worst(part: Part, task: PlaneTask) -> tuple[int, Array, Array, Floats]:
     """Count the rows that a plane is wrong on, exactly; name the worst of them, then some next to the plane."""
-    some = collect(part, Wish(doubt.codes))
+    some = collect(part, RowsTask(task.codes))
     if len(some.y) == 0:
         return 0, some.numbers, np.empty(0, bool), np.empty(0)
-    view = copy(doubt.view)
+    view = copy(task.view)
     view.data = view.data._replace(rows=some.rows, y=some.y)
     exact = part.exact.signs if part.exact is not None else partial(signs, some.rows)
-    side = sides(doubt.plane, some.y, view.data.classes, exact)
+    side = sides(task.plane, some.y, view.data.classes, exact)
     side[np.arange(len(side)), some.y] = 1
-    wrong = side.min(axis=1) < (1 if doubt.strictly else 0)
-    scores, _ = view.sweep(doubt.w)
-    which = np.flatnonzero(wrong | (scores <= doubt.below))
-    which = which[np.lexsort((scores[which], ~wrong[which]))[: doubt.most]]
+    wrong = side.min(axis=1) < (1 if task.strictly else 0)
+    scores, _ = view.sweep(task.w)
+    which = np.flatnonzero(wrong | (scores <= task.below))
+    which = which[np.lexsort((scores[which], ~wrong[which]))[: task.most]]
     return int(wrong.sum()), some.numbers[which], wrong[which], scores[which]
 
 
-def outside(part: Part, span: Span) -> Array:
+def outside(part: Part, span: SpanTask) -> Array:
     """Return the numbers of rows that some others do not span: one for every new column, and others."""
     rows, everyone = part.rows, np.arange(len(part.y))
     off = np.zeros(len(everyone), dtype=bool)
@@ -194,10 +194,12 @@ class Parts:
     offset : bool
     machines : int
         Weight vectors of the run that the mistakes are from.
-    made : Made
+    made : RunMistakes
     """
 
-    def __init__(self, ask: Ask, classes: int, offset: bool, machines: int = 1, made: Made = NOT_KNOWN) -> None:
+    def __init__(
+        self, ask: Ask, classes: int, offset: bool, machines: int = 1, made: RunMistakes = NO_MISTAKES
+    ) -> None:
         self.ask, self.classes, self.offset = ask, classes, offset
         self.size: Size = reduce(Size.plus, ask(measure, (classes, machines, made)))
         self.work = 0.0  # operations of asking all parts, where they are counted
@@ -208,23 +210,23 @@ class Parts:
         some = np.random.default_rng(0).choice(n, most, replace=False, shuffle=False) if most < n else np.arange(n)
         return np.union1d(some, first[self.size.members > 0])
 
-    def rows(self, wish: Wish) -> tuple[Array, Data]:
-        """Return the numbers of the rows of a wish, and the rows as data."""
-        parts: list[Some] = [some for some in self.ask(collect, wish) if len(some.numbers)]
-        classes, d = int(wish.codes.max()) + 1, self.size.n_features
+    def rows(self, task: RowsTask) -> tuple[Array, Data]:
+        """Return the numbers of the rows of a task, and the rows as data."""
+        parts: list[RowsResult] = [some for some in self.ask(collect, task) if len(some.numbers)]
+        classes, d = int(task.codes.max()) + 1, self.size.n_features
         if not parts:
             return np.empty(0, np.intp), Data(Dense(np.empty((0, d))), np.empty(0, np.intp), d, classes, self.offset)
         y = np.concatenate([some.y for some in parts]).astype(np.intp)
         data = Data(joined([some.rows for some in parts]), y, d, classes, self.offset)
         return np.concatenate([some.numbers for some in parts]), data
 
-    def worst(self, doubt: Doubt) -> tuple[int, Array]:
+    def worst(self, task: PlaneTask) -> tuple[int, Array]:
         """Return how many rows a plane is wrong on, exactly, and the worst of them, with others next to the plane."""
-        counts, numbers, wrong, scores = zip(*self.ask(worst, doubt), strict=True)
-        order = np.lexsort((np.concatenate(scores), ~np.concatenate(wrong)))[: doubt.most]
+        counts, numbers, wrong, scores = zip(*self.ask(worst, task), strict=True)
+        order = np.lexsort((np.concatenate(scores), ~np.concatenate(wrong)))[: task.most]
         return sum(counts), np.concatenate(numbers)[order]
 
-    def outside(self, span: Span) -> Array:
+    def outside(self, span: SpanTask) -> Array:
         """Return the numbers of some rows that others do not span."""
         return np.concatenate(list(self.ask(outside, span)))[: span.most]
 
@@ -248,5 +250,5 @@ def joined(parts: list[Rows]) -> Rows:
 
 
 def _one_array(parts: list[Array]) -> Array:
-    found = mapped_array((sum(map(len, parts)),), np.result_type(*parts))
-    return np.concatenate(parts, out=found)
+    whole = mapped_array((sum(map(len, parts)),), np.result_type(*parts))
+    return np.concatenate(parts, out=whole)

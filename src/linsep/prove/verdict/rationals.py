@@ -51,28 +51,28 @@ def decide(X: Any, values: Values, codes: Array, search: Decide, clock: Clock) -
 def carried_over(verdict: Claim, rows: ExactRows, codes: Array) -> Claim | None:
     """Return a verdict on the nearest doubles as one on the numbers themselves, None if that fails."""
     if verdict.refutation is not None:
-        found = verdict.refutation
-        _, matrix, denominators = _inequalities(found, rows, codes, len(verdict.classes), verdict.fit_intercept)
-        near = [value / bottom for value, bottom in zip(found.multipliers, denominators, strict=True)]
+        refutation = verdict.refutation
+        _, matrix, denominators = _inequalities(refutation, rows, codes, len(verdict.classes), verdict.fit_intercept)
+        near = [value / bottom for value, bottom in zip(refutation.multipliers, denominators, strict=True)]
         solved = algebra.dependency(matrix, near)
         if solved is None:
             return None
         kept = solved.rows.tolist()
         exact = [weight * denominators[k] for k, weight in zip(kept, solved.multipliers, strict=True)]
         whole = tuple(map(Fraction, algebra.primitive(exact)))
-        verdict = replace(verdict, refutation=Refutation(found.rows[kept], whole, found.rivals[kept]))
+        verdict = replace(verdict, refutation=Refutation(refutation.rows[kept], whole, refutation.rivals[kept]))
     return verdict if holds_rationally(verdict, rows, codes) else None
 
 
 def _inequalities(
-    found: Refutation, rows: ExactRows, codes: Array, classes: int, offset: bool
+    refutation: Refutation, rows: ExactRows, codes: Array, classes: int, offset: bool
 ) -> tuple[list[Row], Any, list[int]]:
     """Return the rows of a refutation in integers, its inequalities, and the denominators left out of these."""
     columns = list(range(rows.X.shape[1] + offset))
-    exact = rows.exact(found.rows)
+    exact = rows.exact(refutation.rows)
     whole = [over_common([*row, 1] if offset else row) for row in exact]
     some = [Row(columns, values, 0) for values, _ in whole]
-    matrix, _ = inequalities(some, codes[found.rows].tolist(), found.rivals.tolist(), classes)
+    matrix, _ = inequalities(some, codes[refutation.rows].tolist(), refutation.rivals.tolist(), classes)
     return some, matrix, [common for _, common in whole]
 
 
@@ -126,18 +126,18 @@ def _exactly(verdict: Claim, rows: ExactRows, codes: Array, clock: Clock) -> Cla
     exact = rows if not is_sparse(X) else ExactRows(X.toarray(), rows.values) if n * d <= _WRITTEN_OUT else None
     scaled = None if exact is None else exact.scaled()
     if exact is None or scaled is None:
-        what = "the verdict on these rows depends on digits beyond double precision"
-        raise DataError("", what + "; {0} decides for the nearest doubles", ("values", BINARY))
+        reason = "the verdict on these rows depends on digits beyond double precision"
+        raise DataError("", reason + "; {0} decides for the nearest doubles", ("values", BINARY))
     system = LongConstraints.of(exact, scaled, codes, len(verdict.classes), verdict.fit_intercept)
     system.clock = clock
     try:
         with quiet_algebra():
-            found = certificate(system, solve(system))
+            exact_certificate = certificate(system, solve(system))
     except OutOfTime:
         return replace(verdict, kind=UNKNOWN, separator=None, refutation=None, bracket=(-math.inf, math.inf))
     inside = Cells(X, scaled[0], [Fraction(0)] * d)
-    plane = None if found.separator is None else inside.outside(found.separator)
-    verdict = replace(verdict, kind=found.kind, separator=plane, refutation=found.refutation)
+    plane = None if exact_certificate.separator is None else inside.outside(exact_certificate.separator)
+    verdict = replace(verdict, kind=exact_certificate.kind, separator=plane, refutation=exact_certificate.refutation)
     if not holds_rationally(verdict, rows, codes):
         raise ArithmeticError(f"a proof of {verdict.kind!r} does not hold: please report these data")
     return verdict

@@ -28,7 +28,7 @@ from linsep.prove.core.oracles import SEVERAL_UNKNOWNS
 from linsep.prove.core.presolve import Certificate, fingerprints
 from linsep.prove.core.scaled_view import WIDE
 from linsep.prove.verdict.decide import VerdictSearch, worth_of_all
-from linsep.prove.verdict.parts import Ask, Made, Parts, Size, Wish
+from linsep.prove.verdict.parts import Ask, Parts, RowsTask, RunMistakes, Size
 from linsep.prove.verdict.working_set import settle
 
 SPARSE_CELL = 4  # operations of a visit to a cell, of which a dense one takes 1
@@ -93,7 +93,7 @@ class RunProof(NamedTuple):
 
     proof: Any  # Refutation or Separator; None if machines that are separate have planes of their own
     machine: int | None = None  # of several that are separate, the one that it is about
-    owns: Array = np.empty(0, np.intp)  # class numbers of the rows of a refutation, as the rivals are numbered
+    labels: Array = np.empty(0, np.intp)  # class numbers of the rows of a refutation, as the rivals are numbered
 
     @property
     def refuted(self) -> bool:
@@ -117,11 +117,11 @@ class RunQuestion(NamedTuple):
 HELD_BYTES = 1 << 28  # values of the rows that are searched at a time, in bytes
 
 
-def made_of(trace: Array, machines: int) -> Made:
+def run_mistakes(trace: Array, machines: int) -> RunMistakes:
     """Return the mistakes of a trace."""
     pairs, counts = np.unique(trace, return_counts=True)
     rows, concerned = np.divmod(pairs.astype(np.int64), machines)
-    return Made(rows, concerned, counts)
+    return RunMistakes(rows, concerned, counts)
 
 
 class RunSearch:
@@ -132,7 +132,7 @@ class RunSearch:
     ask : callable
         Has a function of ``parts`` answer for every part of the rows.
     asked : Asked
-    made : Made
+    made : RunMistakes
         The mistakes of the run, as far as they are known.
     settled : iterable of int
         Numbers of pairs of classes, or of machines, that searches of before have found planes for.
@@ -140,7 +140,9 @@ class RunSearch:
         Bytes of values that may be searched at a time.
     """
 
-    def __init__(self, ask: Ask, asked: Asked, made: Made, settled: Iterable[int] = (), held: int = HELD_BYTES) -> None:
+    def __init__(
+        self, ask: Ask, asked: Asked, made: RunMistakes, settled: Iterable[int] = (), held: int = HELD_BYTES
+    ) -> None:
         self.asked, self.made, self.settled = asked, made, set(settled)
         self.parts = Parts(ask, asked.classes, asked.offset, asked.machines, made)
         self.size: Size = self.parts.size
@@ -148,14 +150,16 @@ class RunSearch:
         self.parts.work, self.training = pass_work(*amount), pass_work(*amount, asked.machines)
         self.spent = 0.0
         self.margin_bound, self.radius = math.inf, 0.0  # proved: no plane has a larger margin; and of the rows searched
-        self.room = max(1000, held * self.size.rows // max(1, self.size.cells * self.size.itemsize))  # rows at a time
+        self.capacity = max(
+            1000, held * self.size.rows // max(1, self.size.cells * self.size.itemsize)
+        )  # rows at a time
 
     def within(self, budget: float) -> RunProof | None:
         """Look for a proof with so much work; how much it has taken is in ``spent``."""
         work = Work(budget)
-        found = self.run(work)
+        proof = self.run(work)
         self.spent = work.spent
-        return found
+        return proof
 
     def run(self, clock: Clock) -> RunProof | None:
         """Look for a proof that the run cannot end with all rows right, or that it can, until the clock ends it.
@@ -172,10 +176,10 @@ class RunSearch:
     def _answers(self) -> RunProof | None:
         """Ask one question after the other: one refuted is enough."""
         for question in self._questions():
-            found = None if question.number in self.settled else self._answer(question)
-            if found is not None and (found.refuted or question.all):
-                return found
-            if found is not None:
+            proof = None if question.number in self.settled else self._answer(question)
+            if proof is not None and (proof.refuted or question.all):
+                return proof
+            if proof is not None:
                 self.settled.add(question.number)
         return RunProof(None) if self.asked.several and len(self.settled) == self.asked.machines else None
 
@@ -214,9 +218,9 @@ class RunSearch:
     def _equal_rows(self) -> RunProof | None:
         """Return two equal rows of different classes, if there are such and all rows can be held."""
         self.clock.check(self.parts.work)
-        if self.size.rows > self.room:
+        if self.size.rows > self.capacity:
             return None
-        numbers, data = self.parts.rows(Wish(np.arange(self.asked.classes)))
+        numbers, data = self.parts.rows(RowsTask(np.arange(self.asked.classes)))
         pair = equal_rows(data)
         if pair is None:
             return None
@@ -224,19 +228,19 @@ class RunSearch:
         question = RunQuestion((np.arange(self.asked.classes) == a).astype(np.intp), a)
         if not self.asked.several:
             question = self._pair(min(a, b), max(a, b))
-        numbers, data = self.parts.rows(Wish(question.codes, numbers))
+        numbers, data = self.parts.rows(RowsTask(question.codes, numbers))
         proof = Refutation(np.arange(2), (Fraction(1), Fraction(1)), 1 - data.y)
         return self._checked(question, numbers, data, proof)
 
     def _answer(self, question: RunQuestion) -> RunProof | None:
         """Search the rows of some classes: all at once, or, if they are too many, a working set that grows."""
         rows = int(self.size.members[question.codes >= 0].sum())
-        room, first = self.room, None
-        if rows > room:
-            some = self.parts.sample(room // 4 * self.size.rows // rows)
-            first = np.union1d(self._hard_rows(question)[: room // 2], some)
-        how: dict[str, Any] = {"codes": question.codes, "limit": room, "any_refutation": True}
-        settled = settle(self.parts, partial(self._searched, question), self.clock, first, room // 8, **how)
+        capacity, first = self.capacity, None
+        if rows > capacity:
+            some = self.parts.sample(capacity // 4 * self.size.rows // rows)
+            first = np.union1d(self._hard_rows(question)[: capacity // 2], some)
+        how: dict[str, Any] = {"codes": question.codes, "limit": capacity, "any_refutation": True}
+        settled = settle(self.parts, partial(self._searched, question), self.clock, first, capacity // 8, **how)
         if settled is None or settled.found is None:
             return None
         if settled.found.refutation is not None:
@@ -274,12 +278,12 @@ class RunSearch:
         """Search rows that are here: a refutation of them is one of all, a plane is checked for them alone."""
         if len(np.unique(data.y)) < data.classes and data.classes == 2:
             return None
-        found = self._decided(question, numbers, data)
-        if found is None or found.refutation is not None:
-            return found
-        assert found.separator is not None
+        certificate = self._decided(question, numbers, data)
+        if certificate is None or certificate.refutation is not None:
+            return certificate
+        assert certificate.separator is not None
         self.clock.check(4 * pass_work(len(data.y), data.rows.data.size, isinstance(data.rows, Sparse)))
-        return found if separates(found.separator, data, strictly=True) else None
+        return certificate if separates(certificate.separator, data, strictly=True) else None
 
     def _decided(self, question: RunQuestion, numbers: Array, data: Data) -> Certificate | None:
         """Look for a plane or a refutation; of very many sparse columns also for a bound on all margins."""
@@ -300,8 +304,8 @@ class RunSearch:
         names = np.arange(2)  # of the classes, in all
         if question.machine is None:
             names = np.argsort(question.codes, kind="stable")[np.count_nonzero(question.codes < 0) :]
-        rows, owns = numbers[proof.rows], names[data.y[proof.rows]]
-        return RunProof(Refutation(rows, proof.multipliers, names[proof.rivals]), question.machine, owns)
+        rows, labels = numbers[proof.rows], names[data.y[proof.rows]]
+        return RunProof(Refutation(rows, proof.multipliers, names[proof.rivals]), question.machine, labels)
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -59,9 +59,9 @@ def decide_table(table: EncodedTable, values: Values, offset: bool, clock: Clock
     """Return the verdict on rows; of many that are ``mapped``, most are only looked at in passing."""
     X, classes, codes = table
     if isinstance(X, LongDecimals):
-        found = _near(table, values, offset, clock)
-        if found is not None:
-            return found
+        verdict = _near(table, values, offset, clock)
+        if verdict is not None:
+            return verdict
         X = rows_and_classes(X.whole(), codes)[0]
     asked = _Asked(classes, values, offset, clock)
     stored = X.data if is_sparse(X) else X
@@ -107,13 +107,13 @@ class _Asked(NamedTuple):
         if not is_exact(X) and not self.decimal(X):
             return replace(search(to_rows(X)), values=values)
         try:
-            found = cells(X, values, offset=offset, clock=clock)
+            machine = cells(X, values, offset=offset, clock=clock)
         except OutOfTime:
             return undecided(names, X.shape[1], offset, values)
-        if found is None:
+        if machine is None:
             return rationals.decide(X, values, codes, search, clock)
-        verdict = search(found.rows)
-        plane = None if verdict.separator is None else found.outside(verdict.separator)
+        verdict = search(machine.rows)
+        plane = None if verdict.separator is None else machine.outside(verdict.separator)
         return replace(verdict, separator=plane, values=values, bracket=(-math.inf, math.inf))
 
 
@@ -124,12 +124,12 @@ def _in_parts(X: Any, codes: Array, asked: _Asked) -> Claim:
         refuse_not_finite(X, np.zeros(0))
     step = max(1, PART_CELLS * n // max(1, (X.data if is_sparse(X) else X).size))
 
-    def ask(function: Callable[..., Any], told: Any) -> Iterator[Any]:
+    def ask(function: Callable[..., Any], argument: Any) -> Iterator[Any]:
         for start in range(0, n, step):
             asked.clock.check()
             some, y = _stretch(X, start, start + step), codes[start : start + step]
             exact = ExactRows(some, asked.values) if decimal else None
-            yield function(Part(start, to_rows(some) if exact is None else exact.near, y, d, exact=exact), told)
+            yield function(Part(start, to_rows(some) if exact is None else exact.near, y, d, exact=exact), argument)
 
     def search(_: Array, data: Data) -> Claim:
         return asked.decide(_matrix(data), data.y)
@@ -145,16 +145,16 @@ def _in_parts(X: Any, codes: Array, asked: _Asked) -> Claim:
         first, most = first_rows(parts)
         if first is None or most < 4 * (parts.classes - 1) * (d + asked.offset):  # too few would take many rounds
             return asked.decide(X, codes)
-        found = settle(parts, search, asked.clock, first, most, integers=integers)
+        settled = settle(parts, search, asked.clock, first, most, integers=integers)
     except OutOfTime:
         return undecided(asked.classes, d, asked.offset, asked.values)
     except DataError:  # some rows may depend on digits beyond double precision where all do not
         return asked.decide(X, codes)
-    assert found is not None
-    verdict: Claim = found.found
+    assert settled is not None
+    verdict: Claim = settled.found
     if verdict.kind == UNKNOWN:
         return replace(verdict, bracket=(-math.inf, verdict.bracket[1]))
-    return verdict if verdict.refutation is None else replace(verdict, refutation=found.refutation())
+    return verdict if verdict.refutation is None else replace(verdict, refutation=settled.refutation())
 
 
 def _stretch(X: Any, start: int, stop: int) -> Any:
@@ -196,10 +196,10 @@ def separator(model: Any, X: Any, y: Any) -> Separator | None:
     >>> linsep.separator(model, X, y)
     Separator(float w of 1 features)
     """
-    found = table_of(X, y, tuple(model.classes_.tolist()))
-    if found is None or found.X.shape[1] != model.coef_.shape[1] or found.X.dtype == object:
+    table = table_of(X, y, tuple(model.classes_.tolist()))
+    if table is None or table.X.shape[1] != model.coef_.shape[1] or table.X.dtype == object:
         return None
-    data = Data(to_rows(found.X), found.codes, found.X.shape[1], len(model.classes_), True)
+    data = Data(to_rows(table.X), table.codes, table.X.shape[1], len(model.classes_), True)
     two = len(model.coef_) == 1
     plane = Separator(model.coef_[0], float(model.intercept_[0])) if two else Separator(model.coef_, model.intercept_)
     return plane if separates(plane, data, strictly=True) else None

@@ -21,10 +21,10 @@ from linsep.prove.numbers.cells import exact_plane
 _DIGITS = (1, 2, 3, 4, 6, 8, 12)
 _SHORT = 10**15  # whole numbers up to here are rounded the short way
 
-Heights = Callable[[Floats], Floats]  # weights -> w·x of every row, as far as floats tell
+Scores = Callable[[Floats], Floats]  # weights -> w·x of every row, as far as floats tell
 
 
-def shorter(verdict: Claim, codes: Array, heights: Heights, holds: Callable[[Claim], bool]) -> Claim:
+def shorter(verdict: Claim, codes: Array, scores: Scores, holds: Callable[[Claim], bool]) -> Claim:
     """Return a verdict with as short a plane as still holds; a weak plane is only written in whole numbers."""
     if verdict.separator is None:
         return verdict
@@ -32,7 +32,7 @@ def shorter(verdict: Claim, codes: Array, heights: Heights, holds: Callable[[Cla
     if verdict.kind != SEPARABLE:
         candidates = iter([_whole(W, b)])
     elif len(W) == 1 and verdict.fit_intercept:
-        candidates = _with_best_offset(W[0], codes, heights)
+        candidates = _with_best_offset(W[0], codes, scores)
     else:
         candidates = (([[rounded(v, k) for v in w] for w in W], [rounded(c, k) for c in b]) for k in _DIGITS)
     length = _length(W, b)
@@ -62,12 +62,12 @@ def _whole(W: list[list[Fraction]], b: list[Fraction]) -> Plane:
     return [[value * factor for value in w] for w in W], [value * factor for value in b]
 
 
-def _with_best_offset(w: list[Fraction], codes: Array, heights: Heights) -> Iterator[Plane]:
+def _with_best_offset(w: list[Fraction], codes: Array, scores: Scores) -> Iterator[Plane]:
     """Yield rounded weights, each with the shortest offset that lies well between the two classes."""
     for k in _DIGITS:
         v = [rounded(value, k) for value in w]
         try:
-            reached = heights(np.array([float(value) for value in v]))
+            reached = scores(np.array([float(value) for value in v]))
         except OverflowError:
             continue
         low, high = float(reached[codes == 0].max()), float(reached[codes == 1].min())

@@ -28,7 +28,7 @@ from linsep.prove.check.fast_check import integer_matrix
 from linsep.prove.check.fast_facts import PRIME
 from linsep.prove.claims import OVERLAP, SEPARABLE, UNKNOWN, Data, Refutation, Separator
 from linsep.prove.core.scaled_view import ScaledView
-from linsep.prove.verdict.parts import Doubt, Parts, Span, Wish
+from linsep.prove.verdict.parts import Parts, PlaneTask, RowsTask, SpanTask
 
 _CELLS = 1 << 23  # stored values of a working set to begin with, at most
 FIRST_ROWS = 20_000  # rows of it, if that is more than the unknowns call for: more of them make fewer rounds
@@ -48,16 +48,16 @@ class Settled(NamedTuple):
 
     def refutation(self) -> Refutation:
         """Return the refutation in the numbers of all rows."""
-        found: Refutation = self.found.refutation
-        return replace(found, rows=self.numbers[found.rows].astype(np.intp))
+        inner: Refutation = self.found.refutation
+        return replace(inner, rows=self.numbers[inner.rows].astype(np.intp))
 
 
 def first_rows(parts: Parts) -> tuple[Array | None, int]:
     """Return the rows to begin with, None for all of them, and how many may join at a time."""
     size, rivals = parts.size, parts.classes - 1
     dimension = rivals * (size.n_features + parts.offset)
-    room = max(100, _CELLS * size.rows // (rivals * max(1, size.cells)))
-    most = min(max(4 * dimension + 8, FIRST_ROWS), room)
+    capacity = max(100, _CELLS * size.rows // (rivals * max(1, size.cells)))
+    most = min(max(4 * dimension + 8, FIRST_ROWS), capacity)
     return (None if 2 * most > size.rows else parts.sample(most)), most
 
 
@@ -104,7 +104,7 @@ def settle(
     everyone, numbers, rounds = int(parts.size.members[codes >= 0].sum()), first, 0
     while numbers is None or len(numbers) <= limit:
         clock.check(0 if numbers is None else parts.work)
-        numbers, data = parts.rows(Wish(codes, numbers))
+        numbers, data = parts.rows(RowsTask(codes, numbers))
         settled = Settled(search(numbers, data), numbers, data)
         if settled.found is None or settled.found.kind == UNKNOWN:
             return settled
@@ -123,20 +123,20 @@ def settle(
 
 def _uncovered(parts: Parts, settled: Settled, codes: Array, most: int, integers: Integers) -> tuple[Array, int]:
     """Return rows that a proof about the working set does not cover, and how many there are at least."""
-    found, data = settled.found, settled.data
-    if found.kind == OVERLAP:
-        new = parts.outside(_spanned(found.refutation, data, most, integers))
+    verdict, data = settled.found, settled.data
+    if verdict.kind == OVERLAP:
+        new = parts.outside(_spanned(verdict.refutation, data, most, integers))
         return new, len(new)
-    view, strictly = ScaledView(data, np.random.default_rng(0)), found.kind == SEPARABLE
+    view, strictly = ScaledView(data, np.random.default_rng(0)), verdict.kind == SEPARABLE
     with np.errstate(all="ignore"):
-        w = _seen(found.separator, view)
+        w = _seen(verdict.separator, view)
         below = max(0.0, _NEAR * float(view.sweep(w)[0].min())) if strictly else 0.0
         view.data = data._replace(rows=take(data.rows, slice(0, 0)), y=data.y[:0])
-        count, new = parts.worst(Doubt(found.separator, strictly, codes, view, w, below, most))
+        count, new = parts.worst(PlaneTask(verdict.separator, strictly, codes, view, w, below, most))
     return new, count
 
 
-def _spanned(refutation: Refutation, data: Data, most: int, integers: Integers) -> Span:
+def _spanned(refutation: Refutation, data: Data, most: int, integers: Integers) -> SpanTask:
     """Return what the rows of a refutation span; they span all rows of the working set."""
     used = np.zeros(data.n_features, dtype=bool)
     if isinstance(data.rows, Sparse):
@@ -146,7 +146,7 @@ def _spanned(refutation: Refutation, data: Data, most: int, integers: Integers) 
     columns = np.flatnonzero(used).tolist() + [data.n_features] * data.offset
     matrix = integers(data, sorted(set(refutation.rows.tolist())), columns)
     if flint.nmod_mat(matrix, PRIME).rank() == len(columns):
-        return Span(used, [], most)
+        return SpanTask(used, [], most)
     basis, nullity = matrix.nullspace()  # its first `nullity` columns
     normals = []
     for k in range(nullity):
@@ -154,7 +154,7 @@ def _spanned(refutation: Refutation, data: Data, most: int, integers: Integers) 
         divisor = math.gcd(*(int(basis[j, k]) for j in range(len(columns))))
         normal[columns] = [Fraction(int(basis[j, k]) // divisor) for j in range(len(columns))]
         normals.append(normal)
-    return Span(used, normals, most)
+    return SpanTask(used, normals, most)
 
 
 def _seen(plane: Separator, view: ScaledView) -> Floats:
