@@ -21,8 +21,7 @@ from linsep.errors import DataError
 from linsep.problem import Array, Values
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.given import BINARY, DECIMAL, shown
-from linsep.prove.regression.contrasts import unknown
-from linsep.prove.regression.table import LongColumn, ModelTable
+from linsep.prove.regression.table import LongColumn, ModelTable, unknown
 
 WIDE = 300  # columns from which on a design with factors is sparse
 _DIGITS = 20  # of a number of 64 bits, at most

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from linsep.data import cells
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.row_numbers import Dropped
-from linsep.data.schema import BOOLEAN, DATE, TEXT, WORD, is_numeric
+from linsep.data.schema import BOOLEAN, DATE, TEXT, WORD, is_numeric, listed
 from linsep.data.tables import TableSource, is_string
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
@@ -34,6 +35,13 @@ class ColumnCategories(NamedTuple):
 
     labels: tuple[Any, ...]
     ordered: bool
+
+
+def unknown(name: str, names: Sequence[str], what: str = "column") -> DataError:
+    """Return the error that there is no such name."""
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {listed(names)}"
+    return DataError("", f"no {what} is named {name!r}; {hint}")
 
 
 class LongColumn:
