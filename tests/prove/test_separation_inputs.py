@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 import linsep
 from linsep.cli import main
 from linsep.errors import DataNote
+from linsep.prove.regression.words import sentences
 
 
 @pytest.fixture
@@ -191,6 +192,8 @@ def test_words_for_people(frame):
     assert table["status"].tolist() == ["finite", "+inf", "finite"]
     assert set(table["rows"][1]) & set(found.separated.tolist())
     assert "quasi-complete separation" in found.summary()
+    texts = linsep.separation([["0.0"], ["0.0"], ["1.5"], ["1.5"]], [0, 1, 1, 1])
+    assert sentences(texts)[0] == "x0 is +infinity: all 2 rows with x0 = 1.5 have y = 1"
 
 
 def test_a_step_of_a_pipeline(frame):

@@ -15,13 +15,13 @@ from linsep.data.cache import IN_MEMORY
 from linsep.data.files import open_bytes
 from linsep.data.parallel import together
 from linsep.data.source import Source
-from linsep.problem import Array, Floats, Rows
+from linsep.problem import Floats, Rows
 from linsep.prove.check import check_fewest, linsep_check
 from linsep.prove.check.fast_check import holds
 from linsep.prove.check.linsep_check import KINDS, LARGEST, Fails, Malformed, form
 from linsep.prove.claims import OTHER_DATA, OVERLAP, SEPARABLE, CheckResult, Claim, Data
 from linsep.prove.documents import claim_of, opened, written
-from linsep.prove.fewest.certificates import ErrorsClaim
+from linsep.prove.fewest.certificates import ErrorsClaim, row_counts
 from linsep.prove.numbers.cells import Cells, ExactRows, LongDecimals, cells
 from linsep.prove.numbers.given import BINARY, DECIMAL
 from linsep.prove.numbers.tables import LabeledTable, design_of, table_from, table_of
@@ -175,7 +175,7 @@ def _fast(claim: Any, found: LabeledTable) -> CheckResult:
         if inside is None:
             return _plainly(claim, found)
         data = Data(inside.rows, found.codes, claim.n_features, classes, claim.fit_intercept)
-        if not check_fewest.holds(replace(claim, plane=inside.inside(claim.plane)), data, _counted(claim, found)):
+        if not check_fewest.holds(replace(claim, plane=inside.inside(claim.plane)), data, row_counts(claim.weights, n)):
             return CheckResult(False, "the proof does not prove these bounds for these data")
         lines.append(f"every row is strictly on its side of the plane given, but for {len(claim.rows)}")
         count = len(claim.certificate.refutations)
@@ -216,11 +216,6 @@ def _inside(claim: Any, found: LabeledTable) -> Cells | None:
     return cells(X, claim.values, offset=claim.fit_intercept)
 
 
-def _counted(fewest: Any, found: LabeledTable) -> Array:
-    """Return how much every row counts."""
-    return np.ones(len(found.codes), dtype=np.int64) if fewest.weights is None else np.asarray(fewest.weights)
-
-
 def shortened(verdict: Any, found: LabeledTable) -> Any:
     """Return a verdict, or a result about the fewest errors, with a shorter plane, if one holds."""
     stored = found.stored()
@@ -238,7 +233,7 @@ def _scores(stored: Rows, w: Floats) -> Floats:
 
 def _shortened_errors(fewest: Any, found: LabeledTable, stored: Rows) -> Any:
     """Return a result about the fewest errors with a shorter plane that has the same rows wrong."""
-    weights = _counted(fewest, found)
+    weights = row_counts(fewest.weights, len(found.codes))
     right = weights > 0
     right[fewest.rows] = False
     if len(np.unique(found.codes[right])) < len(fewest.classes):

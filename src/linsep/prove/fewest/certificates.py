@@ -91,6 +91,11 @@ class ErrorsClaim:
 NOTHING = Proof((), (), [{"packing": []}])  # proves that there are no fewer errors than 0
 
 
+def row_counts(weights: Array | None, n: int) -> Array:
+    """Return how often each row counts: its weight, or once."""
+    return np.ones(n, dtype=np.int64) if weights is None else np.asarray(weights)
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # The refutations of a search
 
@@ -118,8 +123,7 @@ class Pool:
         self.cuts: list[Cut] = []
         self.known: dict[tuple[bytes, bytes], int] = {}
         self.exact: dict[int, list[int] | None] = {}  # multipliers by inequality, plus first; None: floats were wrong
-        self._flat: tuple[Array, ...] = ()  # items of all refutations, and which of them each belongs to
-        self._listed = -1
+        self._flat: tuple[Array, ...] | None = None
 
     def add(self, plus: Array, minus: Array) -> int:
         """Return the number of a refutation, new or not."""
@@ -127,6 +131,7 @@ class Pool:
         number = self.known.setdefault((plus.tobytes(), minus.tobytes()), len(self.cuts))
         if number == len(self.cuts):
             self.cuts.append(Cut(plus, minus, np.unique(plus // self.items.V), np.unique(minus // self.items.V)))
+            self._flat = None
         return number
 
     def usable(self, state: Array) -> Array:
@@ -146,8 +151,8 @@ class Pool:
 
     def _arrays(self) -> tuple[Array, ...]:
         """Return the items of all refutations and whose they are: of those held right, then of those held wrong."""
-        if self._listed != len(self.cuts):
-            self._flat, self._listed = (), len(self.cuts)
+        if self._flat is None:
+            self._flat = ()
             for parts in ([cut.items for cut in self.cuts], [cut.wrong for cut in self.cuts]):
                 items = np.concatenate((np.zeros(0, dtype=np.intp), *parts)).astype(np.intp)
                 self._flat += items, np.repeat(np.arange(len(parts)), [len(part) for part in parts])
@@ -165,25 +170,24 @@ class Pool:
         signs = np.repeat([1, -1], (len(cut.plus), len(cut.minus)))
         A, shifts = integer_rows(data, ids)
         if len(ids) > _SHORT:
-            quick = exact_solve.dependency(raw_differences(data, ids) * signs[:, None], np.ones(len(ids)), Clock())
-            if quick is not None:
-                exact = _signed(quick, signs)
-                if max(exact) > 0 and cancels(A, shifts, exact):
-                    return algebra.primitive(exact)
+            found = exact_solve.dependency(raw_differences(data, ids) * signs[:, None], np.ones(len(ids)), Clock())
+            exact = _signed(found, signs)
+            if max(exact) > 0 and cancels(A, shifts, exact):
+                return algebra.primitive(exact)
         turned = fmpz_mat([[int(sign) * v for v in row] for sign, row in zip(signs.tolist(), A.tolist(), strict=True)])
-        slow = algebra.dependency(turned) or algebra.nearest(turned, [], np.zeros(0), Clock())[1]
-        exact = [0] if slow is None else _signed(slow, signs)
+        exact = _signed(algebra.dependency(turned) or algebra.nearest(turned, [], np.zeros(0), Clock())[1], signs)
         if max(exact) <= 0:
             return None
         highest = max(shifts)
         return algebra.primitive([value << (highest - shift) for value, shift in zip(exact, shifts, strict=True)])
 
 
-def _signed(found: Any, signs: Array) -> list[int]:
+def _signed(dependency: Any, signs: Array) -> list[int]:
     """Return the multipliers of a dependency by row, with the signs of the rows; 0 for those it does not name."""
     exact = [0] * len(signs)
-    for place, value in zip(found.rows.tolist(), found.multipliers, strict=True):
-        exact[place] = int(value) * int(signs[place])
+    if dependency is not None:
+        for row, value in zip(dependency.rows.tolist(), dependency.multipliers, strict=True):
+            exact[row] = int(value) * int(signs[row])
     return exact
 
 
@@ -256,20 +260,14 @@ def write_proof(search: Search, lower: int) -> Proof:
 def exact_weights(search: Search, node: Node) -> list[tuple[int, int]]:
     """Return the refutations of a node's packing that are exact, with dyadic weights that no item's cost forbids."""
     pool, cost = search.pool, search.items.cost
-    exact = [(number, u) for number, u in node.packing if pool.multipliers(number) is not None]
-    units = [int(u * (1 << BITS)) for _, u in exact]
-    sets = [[i for i in pool.cuts[number].items.tolist() if node.state[i] == 0] for number, _ in exact]
-    for _ in range(50):
-        load: dict[int, int] = {}
-        for each, unit in zip(sets, units, strict=True):
-            for i in each:
-                load[i] = load.get(i, 0) + unit
-        over = {i: (total, int(cost[i]) << BITS) for i, total in load.items() if total > int(cost[i]) << BITS}
-        if not over:
-            break
-        for k, each in enumerate(sets):
-            for total, most in (over[i] for i in each if i in over):
-                units[k] = min(units[k], units[k] * most // total)
-    else:
-        units = [0] * len(units)
-    return [(number, unit) for (number, _), unit in zip(exact, units, strict=True)]
+    weights = {number: int(u * (1 << BITS)) for number, u in node.packing if pool.multipliers(number) is not None}
+    undecided = {k: [i for i in pool.cuts[k].items.tolist() if node.state[i] == 0] for k in weights}
+    load = dict.fromkeys((i for items in undecided.values() for i in items), 0)
+    for k, unit in weights.items():
+        for i in undecided[k]:
+            load[i] += unit
+    exact = []
+    for k, unit in weights.items():
+        limits = ((int(cost[i]) << BITS, load[i]) for i in undecided[k])
+        exact.append((k, min((unit * most // total for most, total in limits if total > most), default=unit)))
+    return exact

@@ -22,7 +22,7 @@ from linsep.prove.check import check_fewest
 from linsep.prove.checking import check_claim
 from linsep.prove.claims import Data, Separator
 from linsep.prove.documents import claim_of
-from linsep.prove.fewest.certificates import NOTHING, ErrorsClaim, Proof, Unproved, write_proof
+from linsep.prove.fewest.certificates import NOTHING, ErrorsClaim, Proof, Unproved, row_counts, write_proof
 from linsep.prove.fewest.items import make_items
 from linsep.prove.fewest.node_bounds import Budget
 from linsep.prove.fewest.search import CLOSING, Search, one_class_plane, wrong_rows
@@ -31,7 +31,8 @@ from linsep.prove.numbers.cells import Cells, LongDecimals, cells, nearest_doubl
 from linsep.prove.numbers.given import BINARY, DECIMAL
 from linsep.prove.numbers.tables import rows_and_classes, table_from, table_of
 
-_CELLS, _AT_ONCE, _ROUNDS = 400_000, 200, 8  # of rows, their columns at most, and steps, for a plane in no time
+_CELLS, _COLUMNS, _ROUNDS = 400_000, 200, 8  # cells, columns at most, and steps, for a plane in a tenth of a second
+_BLOCK = 4096  # rows that are copied at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +162,8 @@ class Fewest(ErrorsClaim):
         data = _held(table.X, self.values, table.codes, len(self.classes), self.fit_intercept)[0]
         clock = Budget(time_limit)
         with quiet_algebra():
-            found = _certain(self.among_kept(), data, _weights(self.weights, len(data.y)), clock)
-        return self.dropped.in_source(found)
+            rows = _certain(self.among_kept(), data, row_counts(self.weights, len(data.y)), clock)
+        return self.dropped.in_source(rows)
 
 
 def fewest_errors(
@@ -250,14 +251,11 @@ def fewest_errors(
         found = _one_class_right(codes, names, X.shape[1], bool(fit_intercept), weights)
         return replace(found, rows=dropped.in_source(found.rows), dropped=dropped, values=values)
     data, inside = ready
-    found = replace(found, rows=dropped.in_source(found.rows), dropped=dropped)
-    if inside.unchanged:
-        return replace(found, values=values)
-    plane = inside.outside(found.plane)
-    near = to_rows(nearest_doubles(X).astype(np.float64))
-    depths = _depths(data._replace(rows=near), dropped.among_kept(found.rows), plane)
-    order = np.lexsort((found.rows, -depths))
-    return replace(found, values=values, plane=plane, rows=found.rows[order], depths=depths[order])
+    if not inside.unchanged:
+        plane, near = inside.outside(found.plane), to_rows(nearest_doubles(X).astype(np.float64))
+        rows, depths = _deepest_first(data._replace(rows=near), found.rows, plane)
+        found = replace(found, plane=plane, rows=rows, depths=depths)
+    return replace(found, values=values, rows=dropped.in_source(found.rows), dropped=dropped)
 
 
 def _held(
@@ -279,9 +277,9 @@ def _in_64_bits(X: Any, values: Values, offset: bool, clock: Clock | None = None
     return inside
 
 
-def whole_weights(given: Any, n: int) -> Array:
+def whole_weights(sample_weight: Any, n: int) -> Array:
     """Return weights as integers, or say what is wrong with them."""
-    weights = np.asarray(given)
+    weights = np.asarray(sample_weight)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have one number for each of {n} rows, got the shape {weights.shape}")
     for row, weight in enumerate(weights.tolist()):
@@ -295,15 +293,11 @@ def whole_weights(given: Any, n: int) -> Array:
     return weights.astype(np.int64)
 
 
-def _weights(weights: Array | None, n: int) -> Array:
-    return np.ones(n, dtype=np.int64) if weights is None else weights
-
-
 def _solve(
     data: Data, classes: tuple[Any, ...], weights: Array | None, clock: Budget, max_proof_mb: float | None
 ) -> Fewest:
     """Search, write the proof, check it."""
-    each = _weights(weights, len(data.y))
+    each = row_counts(weights, len(data.y))
     clock.reserve = OPERATION * CLOSING * data.rows.data.size
     items = None
     with UntilStopped(clock):
@@ -315,11 +309,10 @@ def _solve(
     search.run()
     proof, lower = _proved(search)
     plane, wrong = _beside_contradictions(data, each, search.plane, items.base + search.upper)
-    depths = _depths(data, wrong, plane)
-    order = np.lexsort((wrong, -depths))
+    rows, depths = _deepest_first(data, wrong, plane)
     found = Fewest(
-        items.base + lower, int(each[wrong].sum()), wrong[order], depths[order], plane, proof,
-        classes, data.n_features, data.offset, weights,
+        items.base + lower, int(each[wrong].sum()), rows, depths, plane, proof, classes, data.n_features, data.offset,
+        weights,
     )  # fmt: skip
     if max_proof_mb is not None:
         found = _capped(found, search, lower, max_proof_mb)
@@ -332,7 +325,7 @@ def _one_class_right(
     codes: Array, classes: tuple[Any, ...], n_features: int, offset: bool, weights: Array | None
 ) -> Fewest:
     """Return what is known of any rows: a plane with an offset has all rows of the heaviest class right."""
-    each = _weights(weights, len(codes))
+    each = row_counts(weights, len(codes))
     heaviest = int(np.bincount(codes, weights=each, minlength=len(classes)).argmax())
     wrong = np.flatnonzero((each > 0) & ((codes != heaviest) | (not offset)))
     plane = one_class_plane(heaviest, len(classes), n_features, offset)
@@ -347,7 +340,7 @@ def _by_least_squares(known: Fewest, data: Data, weights: Array) -> Fewest:
     Some rows ask to be at height 1, then only those of them that the last plane has between -1 and 1.
     """
     n, d = len(data.y), data.n_features
-    if data.classes > 2 or d > _AT_ONCE:
+    if data.classes > 2 or d > _COLUMNS:
         return known
     some = np.arange(0, n, 1 + n * (d + 1) // _CELLS)
     Z = np.column_stack((to_floats(data.rows, some, d), np.ones(len(some))))[:, : d + data.offset]
@@ -361,11 +354,9 @@ def _by_least_squares(known: Fewest, data: Data, weights: Array) -> Fewest:
         if not near.any():
             break
     plane = Separator(w[:d], float(w[d:].sum()))
-    wrong = np.flatnonzero((weights > 0) & wrong_rows(data, np.arange(n), plane))
-    upper, depths = int(weights[wrong].sum()), _depths(data, wrong, plane)
-    order = np.lexsort((wrong, -depths))
-    better = replace(known, upper=upper, rows=wrong[order], depths=depths[order], plane=plane)
-    return better if upper < known.upper else known
+    rows, depths = _deepest_first(data, np.flatnonzero((weights > 0) & wrong_rows(data, np.arange(n), plane)), plane)
+    upper = int(weights[rows].sum())
+    return replace(known, upper=upper, rows=rows, depths=depths, plane=plane) if upper < known.upper else known
 
 
 def _beside_contradictions(data: Data, weights: Array, plane: Separator, cost: int) -> tuple[Separator, Array]:
@@ -373,20 +364,25 @@ def _beside_contradictions(data: Data, weights: Array, plane: Separator, cost: i
 
     Such points, equally many of both, are no items; beside the plane half of their rows are right.
     """
-    every, rng = np.arange(len(data.y)), np.random.default_rng(0)
-    best, wrong = plane, np.flatnonzero((weights > 0) & wrong_rows(data, every, plane))
+    rng = np.random.default_rng(0)
+
+    def wrong_under(plane: Separator) -> Array:
+        return np.flatnonzero((weights > 0) & wrong_rows(data, np.arange(len(data.y)), plane))
+
+    best, wrong = plane, wrong_under(plane)
+    W, offsets = plane.exactly()
+    w, b = np.array(W, dtype=object).reshape(plane.w.shape), np.array(offsets, dtype=object)
+    size = max(map(abs, (*w.ravel().tolist(), *offsets)), default=Fraction(0)) or Fraction(1)
     for bits in (*range(8, 50, 6), *range(60, 1200, 60)):
         if int(weights[wrong].sum()) <= cost:
             break
-        w, b = (np.array([Fraction(value) for value in np.atleast_1d(part).tolist()]) for part in (plane.w, plane.b))
-        size = max(map(abs, (*w.ravel().tolist(), *b.tolist())), default=Fraction(0)) or Fraction(1)
         noise = [Fraction(int(value), 1 << (10 + bits)) * size for value in rng.integers(-1024, 1025, w.size + b.size)]
-        w = (w + np.array(noise[: w.size], dtype=object).reshape(w.shape)).reshape(plane.w.shape)
-        b = b + np.array(noise[w.size :], dtype=object) * int(data.offset)
-        turned = Separator(w, b[0] if data.classes == 2 else b)
+        v = w + np.array(noise[: w.size], dtype=object).reshape(w.shape)
+        c = b + np.array(noise[w.size :], dtype=object) * int(data.offset)
         if bits < 50:  # floats may do
-            turned = Separator(w.astype(float), float(b[0]) if data.classes == 2 else b.astype(float))
-        now_wrong = np.flatnonzero((weights > 0) & wrong_rows(data, every, turned))
+            v, c = v.astype(float), c.astype(float)
+        turned = Separator(v, c[0] if data.classes == 2 else c)
+        now_wrong = wrong_under(turned)
         if weights[now_wrong].sum() < weights[wrong].sum():
             best, wrong = turned, now_wrong
     return best, wrong
@@ -411,7 +407,7 @@ def _capped(found: Fewest, search: Search, lower: int, most: float) -> Fewest:
     """Return the result with the largest lower bound whose proof is short enough."""
     if proof_size(found) <= most * 1e6:
         return found
-    best: Fewest | None = None
+    best = replace(found, lower=0, certificate=NOTHING)
     low, high = 0, lower
     while low < high:
         middle = (low + high) // 2
@@ -420,8 +416,6 @@ def _capped(found: Fewest, search: Search, lower: int, most: float) -> Fewest:
             best, low = shorter, middle + 1
         else:
             high = middle
-    if best is None:
-        best = replace(found, lower=0, certificate=NOTHING)
     note = f"linsep found a lower bound of {found.lower}, but its proof takes more than {most:g} MB"
     return replace(best, note=note)
 
@@ -431,35 +425,32 @@ def proof_size(fewest: Fewest) -> int:
     return len(json.dumps(claim_of(fewest), separators=(",", ":")))
 
 
-def _depths(data: Data, rows: Array, plane: Separator) -> Array:
-    """Return how far rows lie on the wrong side, as floats see it."""
+def _deepest_first(data: Data, rows: Array, plane: Separator) -> tuple[Array, Array]:
+    """Return wrong rows and how far they lie on the wrong side, as floats see it, the deepest first."""
     if len(rows) == 0:
-        return np.zeros(0)
+        return rows, np.zeros(0)
     W, b = plane.per_class()
     W, b = W.astype(float), b.astype(float)
-    depths, size = np.empty(len(rows)), np.linalg.norm(W[:, None] - W, axis=2)
-    for start in range(0, len(rows), 4096):
-        which = rows[start : start + 4096]
-        scores = np.asarray(as_scipy(take(data.rows, which), data.n_features) @ W.T) + b
-        own = scores[np.arange(len(which)), data.y[which]]
-        scores[np.arange(len(which)), data.y[which]] = -np.inf
-        rival = scores.argmax(axis=1)
-        gap = scores[np.arange(len(which)), rival] - own
-        apart = size[rival, data.y[which]]
-        depths[start : start + 4096] = np.maximum(gap / np.where(apart > 0, apart, 1.0), 0.0)
-    return depths
+    distances, every = np.linalg.norm(W[:, None] - W, axis=2), np.arange(len(rows))
+    blocks = (take(data.rows, rows[start : start + _BLOCK]) for start in range(0, len(rows), _BLOCK))
+    scores = np.concatenate([np.asarray(as_scipy(block, data.n_features) @ W.T) + b for block in blocks])
+    true = scores[every, data.y[rows]]
+    scores[every, data.y[rows]] = -np.inf
+    rival = scores.argmax(axis=1)
+    distance = distances[rival, data.y[rows]]
+    depths = np.maximum((scores[every, rival] - true) / np.where(distance > 0, distance, 1.0), 0.0)
+    order = np.lexsort((rows, -depths))
+    return rows[order], depths[order]
 
 
 def _certain(fewest: ErrorsClaim, data: Data, weights: Array, clock: Budget) -> list[int]:
     """Return rows without which no plane has as few errors."""
-    if len(fewest.rows) == 0:
-        return []
     items = None
     with UntilStopped(clock):
         items = make_items(data, weights, clock)
     if items is None:
         return []
-    found = []
+    certain = []
     goal = fewest.upper - items.base + 1
     pool = None
     for row in np.sort(fewest.rows).tolist():
@@ -480,5 +471,5 @@ def _certain(fewest: ErrorsClaim, data: Data, weights: Array, clock: Budget) -> 
             continue
         proof, lower = _proved(search)
         if lower == goal and check_fewest.lower_holds(proof, fewest.upper + 1, data, weights, (int(items.rows[item]),)):
-            found.append(row)
-    return found
+            certain.append(row)
+    return certain

@@ -29,10 +29,11 @@ from linsep.prove.documents import numbers_written, sealed
 from linsep.prove.numbers.given import exact_rows
 from linsep.prove.numbers.tables import integer_rows, table_fingerprint
 from linsep.prove.numbers.text import signs_of
-from linsep.prove.regression.families import is_share, modeled
+from linsep.prove.regression.families import modeled
 from linsep.prove.regression.fast_check import holds
-from linsep.prove.regression.inputs import ORDERED, Given
+from linsep.prove.regression.inputs import Given
 from linsep.prove.regression.reading import design_of, specs_of
+from linsep.prove.regression.responses import ORDERED, is_share
 
 # ---------------------------------------------------------------------------------------------------------------
 # What is claimed
@@ -226,8 +227,7 @@ def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Gi
     order = tuple(range(len(content["classes"]))) if content["family"] in ORDERED else None
     return Given(
         content["family"], X, y, tuple(content["names"]), content["fit_intercept"], content["values"],
-        content["alias"], len(answers), which, columns.get("stratum"), (), (), columns.get("weight"),
-        order,
+        content["alias"], len(answers), which, columns.get("stratum"), columns.get("weight"), order,
     )  # fmt: skip
 
 

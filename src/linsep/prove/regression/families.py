@@ -23,7 +23,6 @@ from linsep.data.arrays import is_sparse, to_rows
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove.check.integers import over_power
-from linsep.prove.check.linsep_check import label_text
 from linsep.prove.claims import Data
 from linsep.prove.core.constraints import Constraints, LongConstraints
 from linsep.prove.numbers.cells import (
@@ -36,17 +35,17 @@ from linsep.prove.numbers.cells import (
     whole_table,
 )
 from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, exact_rows, nearest
+from linsep.prove.regression.responses import in_order, numbers, refuse_negative, trials
 
 if TYPE_CHECKING:
     from linsep.prove.regression.inputs import Given
 
 INTERCEPT = "Intercept"
 _PAIRS = 20_000_000  # rows of differences that memory holds
-_CELLS = 1 << 26  # of a sparse matrix that may be written out
-_BLOCK = 4096  # rows that are integers at a time
-_LARGEST = 2.0**900  # doubles up to here have room for sums
+_CELLS = 1 << 26  # of a sparse matrix whose differences may be written out as Python's integers
+_LARGEST = 2.0**900  # doubles up to here leave space for sums
 _WIDE = 12_000  # unknowns; an exact basis of more takes gigabytes
-_FEW_CELLS = 1 << 12  # that are integers at once
+_FEW_CELLS = 1 << 12  # which are integers at once; of more the doubles near to them come first
 _DENSE = 10_000_000  # cells of a sparse matrix that may be written out
 
 
@@ -63,115 +62,18 @@ class Model:
     classes: tuple[Any, ...] = ()
 
 
-def build(given: Given, design: Cells) -> Model:
-    """Return the rows of a model, whose design is given in exact cells."""
-    found: Model = FAMILIES[given.family](given, design)
-    return found
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Responses
-
-
-def numbers(y: Any, what: str = "y") -> Array:
-    """Return a response as floats, or an error that names the row."""
-    try:
-        found = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("", f"{what} must be numbers, got {np.asarray(y).ravel()[:1].tolist()}") from None
-    bad = np.argwhere(~np.isfinite(found))
-    if len(bad):
-        raise DataError(f"row {int(bad[0][0])}", f"{what} is {found[tuple(bad[0])]}; drop the row or fill in the value")
-    return found
-
-
-def labels(y: Any, order: tuple[Any, ...] | None = None) -> tuple[Array, tuple[Any, ...]]:
-    """Return the class number of every label, and the labels in their order: that given, or as they sort."""
-    column = np.asarray(y)
-    if column.ndim != 1:
-        raise DataError("", f"y must be one column of labels, got shape {column.shape}")
-    if column.dtype.kind == "f" and not np.isfinite(column).all():
-        numbers(column)
-    if column.dtype == object:
-        gaps = [i for i, value in enumerate(column.tolist()) if value is None or value != value]
-        if gaps:
-            raise DataError(f"row {gaps[0]}", f"y is {column[gaps[0]]!r}; drop the row or fill in the value")
-        if len({isinstance(value, bool) for value in column.tolist()}) > 1:
-            raise DataError("", "y has both booleans and other labels: True and 1 are not the same label")
-    if order is not None:
-        return _placed(column, order), order
-    if column.dtype.kind in "iu" and column.dtype != np.uint64 and len(column):
-        low = int(column.min())
-        if int(column.max()) - low < len(column):  # no need to sort
-            places = column.astype(np.int64) - low
-            there = np.bincount(places) > 0
-            return (np.cumsum(there) - 1)[places], tuple((np.flatnonzero(there) + low).tolist())
-    try:
-        found, codes = np.unique(column, return_inverse=True)
-    except TypeError:
-        raise DataError("", "y has labels of several types, which have no order") from None
-    return codes.ravel(), tuple(found.tolist())
-
-
-def _placed(column: Array, order: tuple[Any, ...]) -> Array:
-    """Return the place of every label in an order, by its spelling."""
-    place = {label_text(label): k for k, label in enumerate(order)}
-    if column.dtype == object:
-        cells = column.tolist()
-        known = {(type(label), label): place.get(label_text(label), -1) for label in cells}
-        codes = np.array([known[type(label), label] for label in cells], dtype=np.intp)
-    else:
-        found, inverse = np.unique(column, return_inverse=True)
-        codes = np.array([place.get(label_text(label), -1) for label in found.tolist()], dtype=np.intp)[inverse.ravel()]
-    if codes.min(initial=0) < 0:
-        i = int(np.argmin(codes))
-        raise DataError(f"row {i}", f"y is {column[i : i + 1].tolist()[0]!r}, which {{0}} does not name", ("order",))
-    return codes
-
-
-def grouped(column: Array) -> tuple[Array, Array]:
-    """Return a row of every group of labels that are spelled alike, and the group of every row, in that order."""
-    spelled = np.array([label_text(label) for label in column.tolist()], dtype=object)
-    _, first, codes = np.unique(spelled, return_index=True, return_inverse=True)
-    return first, codes.ravel()
-
-
-def is_share(y: Array) -> bool:
-    """Return whether a response, of the rows that count, is 0 and 1, or proportions, and not labels."""
-    if y.dtype.kind not in "fiu" and (y.dtype != object or not all(isinstance(v, int | float) for v in y.tolist())):
-        return False
-    values = numbers(y)
-    return bool(len(values) and values.min() >= 0 and values.max() <= 1)
-
-
-def trials(y: Any, which: Array, order: tuple[Any, ...] | None = None) -> tuple[Array, Array]:
-    """Return which rows that count are all successes and which all failures; the others are some of both."""
-    table = np.asarray(y)
-    if table.ndim == 2 and table.shape[1] == 2:
-        counts = numbers(table)[which]
-        _not_negative(counts.min(axis=1, initial=np.inf), which, "a count of successes or failures")
-        return (counts[:, 1] == 0), (counts[:, 0] == 0)
-    if table.ndim != 1:
-        raise DataError("", f"y must be one column, or two columns of successes and failures, got shape {table.shape}")
-    if is_share(table[which]):
-        values = numbers(table)[which]
-        return values == 1, values == 0
-    codes, classes = labels(y, order)
-    if len(classes) > 2:
-        raise DataError("", f"y has {len(classes)} labels; the family binomial has two", ("family", "multinomial"))
-    if len(classes) < 2:
-        return np.ones(len(which), dtype=bool), np.zeros(len(which), dtype=bool)
-    return codes[which] == 1, codes[which] == 0
-
-
-def _not_negative(values: Array, which: Array, what: str) -> None:
-    if len(values) and values.min() < 0:
-        i = int(which[int(values.argmin())])
-        raise DataError(f"row {i}", f"{what} is {values.min():g}; it cannot be negative")
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Rows
+def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
+    """Return the rows of the model that is given, and its design in exact cells."""
+    design = exact_design(given)
+    clock.check()
+    model: Model = FAMILIES[given.family](given, design)
+    model.system.clock = clock
+    if len(model.names) > _WIDE:
+        raise DataError(
+            "", f"the model has {len(model.names):,} coefficients, those of absorbed factors among them, more than "
+            f"{_WIDE:,}: leave out a factor, or merge its rare levels"
+        )  # fmt: skip
+    return model, design
 
 
 def _constraints(design: Cells, code: Array, offset: bool = False, classes: int = 2, equal: Any = None) -> Constraints:
@@ -187,6 +89,10 @@ def _constraints(design: Cells, code: Array, offset: bool = False, classes: int 
     return LongConstraints(design.exact, design.scales, data, equal, basis)
 
 
+# ---------------------------------------------------------------------------------------------------------------
+# One observation at a time
+
+
 def _by_class(
     given: Given, design: Cells, code: Array, equal: Any = None, classes: Sequence[Any] = (), prefixes: Any = ("",)
 ) -> Model:
@@ -196,20 +102,21 @@ def _by_class(
         exact = None if design.exact is None else design.exact.take(which)
         design = design._replace(matrix=design.matrix[which], exact=exact)
     system = _constraints(design, code, given.offset, C, equal)
-    names, places, scales = list(given.names), list(range(d)), design.scales
+    names, columns, scales = list(given.names), list(range(d)), design.scales
     if given.offset:
-        names, places, scales = [INTERCEPT, *names], [d, *places], [1, *scales]
-    shown = [prefix + name for prefix in prefixes for name in names]
-    order = [c * (d + given.offset) + j for c in range(C - 1) for j in places]
+        names, columns, scales = [INTERCEPT, *names], [d, *columns], [1, *scales]
+    order = [c * (d + given.offset) + j for c in range(C - 1) for j in columns]
     first = which[system.ids // C]
-    return Model(system, shown, order, scales * (C - 1), first, np.full(len(first), -1), tuple(classes))
+    prefixed = [prefix + name for prefix in prefixes for name in names]
+    return Model(system, prefixed, order, scales * (C - 1), first, np.full(len(first), -1), tuple(classes))
 
 
 def _binomial(given: Given, design: Cells) -> Model:
     ones, zeros = trials(given.y, given.which, given.order)
     if ones.all() or zeros.all():
-        what = "all successes" if ones.all() else "all failures"
-        value = repr(given.y[given.which[0]].item()) if given.y.ndim == 1 and len(given.which) else what
+        value = "all successes" if ones.all() else "all failures"
+        if given.y.ndim == 1 and len(given.which):
+            value = repr(given.y[given.which[0]].item())
         raise DataError("", f"y is constant: every row is {value}, nothing to model")
     classes = given.labels[1] if given.y.ndim == 1 and given.y.dtype.kind != "f" else ()
     return _by_class(given, design, ones, ~ones & ~zeros, classes if len(classes) == 2 else (0, 1))
@@ -220,7 +127,7 @@ def _counts(given: Given, design: Cells) -> Model:
     if y.ndim != 1:
         raise DataError("", f"y must be one column of counts, got shape {y.shape}")
     y = y[given.which]
-    _not_negative(y, given.which, "y")
+    refuse_negative(y, given.which, "y")
     if not y.any():
         raise DataError("", "y is 0 in every row: nothing to model")
     return _by_class(given, design, np.zeros(len(y)), y > 0)
@@ -279,74 +186,7 @@ def _beside(left: Array, x: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# Differences of rows
-
-
-def _differences(given: Given, design: Cells, first: Any, second: Any) -> Model:
-    """Return a model of rows ``(x_first - x_second)·g >= 0``, each exactly, of pairs of rows that count."""
-    first, second = given.which[np.asarray(first, dtype=np.intp)], given.which[np.asarray(second, dtype=np.intp)]
-    if len(first) > _PAIRS:
-        raise DataError("", f"{len(first):,} pairs within strata do not fit into memory: make the strata smaller")
-    X, scales, names = design.matrix, design.scales, list(given.names)
-    gap = None if design.exact is not None else _exact_difference(X[first], X[second])
-    if gap is not None:
-        cells = Cells(gap, scales, design.shifts)
-    else:
-        whole, scales = _integers(design)
-
-        def read(rows: Any) -> list[list[int]]:
-            found: list[list[int]] = (whole[first[rows]] - whole[second[rows]]).tolist()
-            return found
-
-        near: Array = np.empty((len(first), len(scales)))
-        for start in range(0, len(first), _BLOCK):
-            here = slice(start, start + _BLOCK)
-            near[here] = [[nearest(value) for value in row] for row in read(here)]
-        rough = not (np.abs(near) <= _LARGEST).all()
-        exact = ExactRows(LongDecimals(near, read, lambda: False), DECIMAL)
-        cells = Cells(near, [1] * len(scales), design.shifts, exact, rough)
-    system = _constraints(cells, np.ones(len(first)))
-    return Model(system, names, list(range(len(names))), scales, first, second)
-
-
-def _integers(design: Cells) -> tuple[Array, list[int]]:
-    """Return all rows of a design as integers of Python, and what each column was multiplied by."""
-    X, scales = design.matrix, design.scales
-    if design.exact is not None:
-        ratios = ((value.as_integer_ratio() for value in row) for row in design.exact.exact(slice(None)))
-        rows = [[p * (scale // q) for (p, q), scale in zip(row, scales, strict=True)] for row in ratios]
-        return np.array(rows, dtype=object).reshape(X.shape), scales
-    if is_sparse(X) and X.shape[0] * X.shape[1] > _CELLS:
-        raise DataError("X", "differences of rows of a sparse matrix have more digits than 64 bits hold: round it")
-    columns = [over_power(column) for column in (X.toarray() if is_sparse(X) else X).T]
-    power = max((-exponent for _, exponent in columns if exponent < 0), default=0)  # one: directions stay short
-    table = [whole << (exponent + power) for whole, exponent in columns]
-    return np.array(table, dtype=object).T, [scale << power for scale in scales]
-
-
-def _exact_difference(a: Any, b: Any) -> Any:
-    """Return ``a - b``, None if it has a rounding error (Knuth's two-sum)."""
-
-    def stored(matrix: Any) -> Array:
-        found: Array = matrix.data if is_sparse(matrix) else matrix
-        return found
-
-    if a.dtype.kind in "iub":
-        limit = 1 << 61
-        sizes = [abs(int(value)) for x in map(stored, (a, b)) if x.size for value in (x.min(), x.max())]
-        return a.astype(np.int64) - b.astype(np.int64) if max(sizes, default=0) < limit else None
-    with np.errstate(over="ignore", invalid="ignore"):
-        gap = a - b
-        part = gap - a
-        error = (a - (gap - part)) - (b + part)
-    return None if stored(error).any() or not np.isfinite(stored(gap)).all() else gap
-
-
-def in_order(strata: Array) -> tuple[Array, Array]:
-    """Return the groups in the order of their first rows, and the number of the group of every row."""
-    first, codes = grouped(strata)
-    order = np.argsort(first, kind="stable")
-    return strata[first[order]], np.argsort(order)[codes]
+# Differences of observations
 
 
 def _conditional(given: Given, design: Cells) -> Model:
@@ -405,6 +245,62 @@ def _cox(given: Given, design: Cells) -> Model:
     return _differences(given, design, first, second)
 
 
+def _differences(given: Given, design: Cells, first: Any, second: Any) -> Model:
+    """Return a model of rows ``(x_first - x_second)·g >= 0``, each exactly, of pairs of rows that count."""
+    first, second = given.which[np.asarray(first, dtype=np.intp)], given.which[np.asarray(second, dtype=np.intp)]
+    if len(first) > _PAIRS:
+        raise DataError("", f"{len(first):,} pairs within strata do not fit into memory: make the strata smaller")
+    scales, names = design.scales, list(given.names)
+    difference = None if design.exact is not None else _exact_difference(design.matrix[first], design.matrix[second])
+    if difference is not None:
+        cells = Cells(difference, scales, design.shifts)
+    else:
+        whole, scales = _integers(design)
+
+        def read(rows: Any) -> list[list[int]]:
+            found: list[list[int]] = (whole[first[rows]] - whole[second[rows]]).tolist()
+            return found
+
+        near: Array = np.empty((len(first), len(scales)))
+        for k in range(len(first)):
+            near[k] = [nearest(value) for value in whole[first[k]] - whole[second[k]]]
+        exact = ExactRows(LongDecimals(near, read, lambda: False), DECIMAL)
+        cells = Cells(near, [1] * len(scales), design.shifts, exact, not (np.abs(near) <= _LARGEST).all())
+    return Model(_constraints(cells, np.ones(len(first))), names, list(range(len(names))), scales, first, second)
+
+
+def _exact_difference(a: Any, b: Any) -> Any:
+    """Return ``a - b``, None if it has a rounding error (Knuth's two-sum)."""
+    if a.dtype.kind in "iub":
+        sizes = [abs(int(value)) for x in map(_stored, (a, b)) if x.size for value in (x.min(), x.max())]
+        return a.astype(np.int64) - b.astype(np.int64) if max(sizes, default=0) < 1 << 61 else None
+    with np.errstate(over="ignore", invalid="ignore"):
+        difference = a - b
+        part = difference - a
+        error = (a - (difference - part)) - (b + part)
+    return None if _stored(error).any() or not np.isfinite(_stored(difference)).all() else difference
+
+
+def _stored(matrix: Any) -> Array:
+    found: Array = matrix.data if is_sparse(matrix) else matrix
+    return found
+
+
+def _integers(design: Cells) -> tuple[Array, list[int]]:
+    """Return all rows of a design as integers of Python, and what each column was multiplied by."""
+    X, scales = design.matrix, design.scales
+    if design.exact is not None:
+        ratios = ((value.as_integer_ratio() for value in row) for row in design.exact.exact(slice(None)))
+        rows = [[p * (scale // q) for (p, q), scale in zip(row, scales, strict=True)] for row in ratios]
+        return np.array(rows, dtype=object).reshape(X.shape), scales
+    if is_sparse(X) and X.shape[0] * X.shape[1] > _CELLS:
+        raise DataError("X", "differences of rows of a sparse matrix have more digits than 64 bits hold: round it")
+    columns = [over_power(column) for column in (X.toarray() if is_sparse(X) else X).T]
+    power = max((-exponent for _, exponent in columns if exponent < 0), default=0)  # one: directions stay short
+    table = [whole << (exponent + power) for whole, exponent in columns]
+    return np.array(table, dtype=object).T, [scale << power for scale in scales]
+
+
 FAMILIES: dict[str, Any] = {
     "binomial": _binomial,
     "poisson": _counts,
@@ -418,30 +314,16 @@ WITHOUT_INTERCEPT = ("ordinal", "conditional", "cox")
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# From a model as it is given to its rows
-
-
-def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
-    """Return the rows of the model that is given, and its design in exact cells."""
-    exact = exact_design(given)
-    clock.check()
-    model = build(given, exact)
-    model.system.clock = clock
-    if len(model.names) > _WIDE:
-        raise DataError(
-            "", f"the model has {len(model.names):,} coefficients, those of absorbed factors among them, more than "
-            f"{_WIDE:,}: leave out a factor, or merge its rare levels"
-        )  # fmt: skip
-    return model, exact
+# The design in exact cells
 
 
 def exact_design(given: Given) -> Cells:
     """Return a design in exact cells; doubles near to numbers too long for 64 bits may stand for them."""
     X, values = given.X, given.values
-    _refuse_gaps(X, list(given.names))
-    found = short_cells(X, values)
-    if found is not None:
-        return found
+    _refuse_not_finite(X, given.names)
+    design = short_cells(X, values)
+    if design is not None:
+        return design
     if is_sparse(X):
         if X.shape[0] * X.shape[1] > _DENSE:
             raise DataError("X", "a sparse matrix has decimals of more than 15 digits: use {0}", ("values", BINARY))
@@ -449,8 +331,8 @@ def exact_design(given: Given) -> Cells:
     lazily = isinstance(X, LongDecimals)
     if X.dtype == object and not lazily and any(isinstance(value, str | bytes) for value in X.flat):
         X = np.array(list(exact_rows(X, values, given.names)), dtype=object).reshape(X.shape)
-    if not lazily and X.size <= _FEW_CELLS and (found := cells(X, values)) is not None:
-        return found
+    if not lazily and X.size <= _FEW_CELLS and (design := cells(X, values)) is not None:
+        return design
     exact, zero = ExactRows(X, values), [Fraction(0)] * X.shape[1]
     scaled = exact.scaled()
     if scaled is not None:
@@ -461,24 +343,21 @@ def exact_design(given: Given) -> Cells:
     return Cells(signs, [exact.scale(j) for j in range(X.shape[1])], zero, exact, rough=True)
 
 
-def _refuse_gaps(X: Any, names: list[str]) -> None:
+def _refuse_not_finite(X: Any, names: Sequence[str]) -> None:
     """Refuse NaN and infinity, with their place."""
-    stored = X.data if is_sparse(X) else nearest_doubles(X) if isinstance(X, LongDecimals) else X
-    if stored.dtype == object:
-        for k, value in enumerate(stored.ravel().tolist()):
-            if value is None or (isinstance(value, float | Decimal) and not math.isfinite(value)):
-                i, j = divmod(k, len(names))
-                raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {value!r}, which is not a number")
-        return
-    if stored.dtype.kind != "f" or all_finite(stored):
-        return
-    if is_sparse(X):
-        found = X.tocoo()
-        k = int(np.flatnonzero(~np.isfinite(found.data))[0])
-        i, j = int(found.coords[0][k]), int(found.coords[1][k])
-        value = found.data[k]
-    else:
-        i, j = (int(v) for v in np.argwhere(~np.isfinite(X))[0])
-        value = X[i, j]
-    what = "NaN" if np.isnan(value) else "infinity"
-    raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {what}; drop the row or fill in the value")
+    table = nearest_doubles(X) if isinstance(X, LongDecimals) else X
+    if table.dtype == object:
+        bad = (
+            place for place, value in np.ndenumerate(table)
+            if value is None or (isinstance(value, float | Decimal) and not math.isfinite(value))
+        )  # fmt: skip
+        for i, j in bad:
+            raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {table[i, j]!r}, which is not a number")
+    elif table.dtype.kind == "f" and not all_finite(_stored(table)):
+        import scipy.sparse as sp
+
+        coordinates = sp.coo_array(table)
+        k = int(np.flatnonzero(~np.isfinite(coordinates.data))[0])
+        i, j = (int(axis[k]) for axis in coordinates.coords)
+        what = "NaN" if np.isnan(coordinates.data[k]) else "infinity"
+        raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {what}; drop the row or fill in the value")

@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -21,14 +21,25 @@ from linsep.data.schema import NUMBER, WORD, Layout
 from linsep.data.tables import TableSource
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Values
-from linsep.prove.check.linsep_check import MOST_EMPTY, label_text
 from linsep.prove.numbers.cells import LongDecimals, canonical, whole_table
 from linsep.prove.numbers.given import BINARY, DECIMAL
 from linsep.prove.numbers.text import default_values, refuse_rounded
-from linsep.prove.regression.contrasts import unknown
-from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, grouped, labels, numbers
+from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT
 from linsep.prove.regression.reading import WIDE, coded, design_of, joined, unrounded
-from linsep.prove.regression.table import ColumnCategories, ModelTable, read_table
+from linsep.prove.regression.responses import (
+    ORDERED,
+    carried_categories,
+    counted_rows,
+    empty_categories,
+    group_labels,
+    grouped,
+    label_order,
+    labels,
+    numbers,
+    refuse_missing,
+    several_spellings,
+)
+from linsep.prove.regression.table import ModelTable, read_table, unknown
 
 _REFUSED = {
     "gaussian": "least squares always has a finite estimate",
@@ -43,15 +54,6 @@ _REFUSED = {
     "logit": "say binomial",
     "probit": "say binomial",
 }
-ORDERED = ("multinomial", "ordinal")  # families whose classes have an order: the first is the reference, or the lowest
-
-
-class Factor(NamedTuple):
-    """A factor by the number of the level of every row."""
-
-    name: str
-    codes: Array
-    levels: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -68,11 +70,11 @@ class Given:
     n: int
     which: Array  # observations of positive weight
     strata: Array | None = None
-    absorb: tuple[Factor, ...] = ()
-    notes: tuple[str, ...] = ()
     weights: Array | None = None
     order: tuple[Any, ...] | None = None  # of the labels; None if they are numbers, or sorting tells it
+    notes: tuple[str, ...] = ()
     formula: Any = None  # makes the columns of another frame, as formulaic's model specification
+    hidden: int = 0  # columns of absorbed factors, the last ones
 
     @cached_property
     def labels(self) -> tuple[Array, tuple[Any, ...]]:
@@ -81,18 +83,15 @@ class Given:
 
 
 def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
-    """Return a model given in any way."""
-    options = {
-        "names": None, "values": None, "strata": None, "weights": None, "alias": "drop", "order": None, **options,
-    }  # fmt: skip
+    """Return a model given in any way; absorbed factors have a column for every category, and no intercept beside."""
+    options = dict.fromkeys(("names", "values", "strata", "weights", "order", "absorb")) | {"alias": "drop"} | options
+    model = X if hasattr(X, "exog") and hasattr(X, "endog") else getattr(X, "model", None)
     if isinstance(X, str):
         X, y, options = _from_formula(X, y, options)
     elif isinstance(X, TableSource):
         X, y, options = _from_source(X, y, options)
-    elif hasattr(X, "exog") and hasattr(X, "endog"):
-        X, y, options = _from_statsmodels(X, options)
-    elif hasattr(getattr(X, "model", None), "exog"):
-        X, y, options = _from_statsmodels(X.model, options)
+    elif hasattr(model, "exog"):
+        X, y, options = _from_statsmodels(model, options)
     family = _family(options["family"])
     if options["alias"] not in ("drop", "keep"):
         raise ParameterError("alias", options["alias"], "'drop' or 'keep'")
@@ -100,7 +99,7 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
         raise ParameterError("values", options["values"], "'decimal' or 'binary'")
     if y is None:
         raise ParameterError("y", None, "given; it is the response")
-    absorb = _factors(options.get("absorb"), X)
+    factors = _factors(options["absorb"], X)
     X = frame_table(X) if is_frame(native(X)) or is_records(X) else X
     if isinstance(X, ModelTable) and options["values"] == BINARY:
         X = X.nearest_doubles()
@@ -113,36 +112,38 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     n = matrix.shape[0]
     if n == 0:
         raise DataError("", "there are no rows")
-    carried = options.get("categories") or carried_by(y)
+    categories = options.get("categories") or carried_categories(y)
     y = np.asarray(y)
     if len(y) != n:
         raise DataError("", f"X has {n} rows but y has {len(y)}")
-    which = _counted(options["weights"], n)
+    which = counted_rows(options["weights"], n)
     if family == "binomial" and y.ndim == 2 and y.shape[1] == 2:
         which = which[numbers(y)[which].any(axis=1)]
-    order = _order(y, family, options["order"], carried)
-    notes = _empty(*labels(y, order), which) if family in ORDERED else ()
-    strata = None if options["strata"] is None else _groups(options["strata"], n, "strata")
-    notes += () if strata is None else _respelled(options["strata"], "strata")
+    order = label_order(y, family, options["order"], categories)
+    notes = empty_categories(*labels(y, order), which) if family in ORDERED else ()
+    strata = None if options["strata"] is None else group_labels(options["strata"], n, "strata")
+    notes += () if strata is None else several_spellings(strata, "strata")
     if strata is not None and family not in ("conditional", "cox"):
         raise ParameterError("strata", "groups", f"None for the family {family}; conditional and cox have strata")
-    for name, codes, _ in absorb:
-        if len(codes) != n:
-            raise DataError("", f"X has {n} rows but the factor {name!r} has {len(codes)}")
     offset = bool(options["fit_intercept"]) and family not in WITHOUT_INTERCEPT
+    hidden = 0
+    if factors:
+        if family == "multinomial":
+            raise ParameterError("absorb", [name for name, _ in factors], "None for the family multinomial")
+        matrix, more = _with_factors(matrix, factors, which, values)
+        names, hidden, offset = names + more, len(more), False
     weights = None if options["weights"] is None else np.asarray(options["weights"])
     return Given(
-        family, matrix, y, tuple(names), offset, values, options["alias"], n, which, strata, absorb, notes, weights,
-        order, options.get("formula"),
+        family, matrix, y, tuple(names), offset, values, options["alias"], n, which, strata, weights, order, notes,
+        options.get("formula"), hidden,
     )  # fmt: skip
 
 
 def _family(family: Any) -> str:
     """Return the name of a family, or say why there is no such."""
     name = str(family).lower().replace("_", "-").replace(" ", "-")
-    name = {"negbin": "negative-binomial", "negativebinomial": "negative-binomial", "logbinomial": "log-binomial"}.get(
-        name, name
-    )  # fmt: skip
+    others = {"negbin": "negative-binomial", "negativebinomial": "negative-binomial", "logbinomial": "log-binomial"}
+    name = others.get(name, name)
     if name in FAMILIES:
         return name
     if name in _REFUSED:
@@ -150,165 +151,42 @@ def _family(family: Any) -> str:
     raise ParameterError("family", family, f"one of {', '.join(FAMILIES)}")
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# The order of labels
-
-
-def carried_by(y: Any) -> ColumnCategories | None:
-    """Return the categories that a column of pandas, polars or Arrow carries; None if it is a plain one."""
-    owner = type(y).__module__.partition(".")[0]
-    if owner == "polars":
-        kind = type(y.dtype).__name__
-        if kind == "Enum":
-            return ColumnCategories(tuple(y.dtype.categories.to_list()), True)
-        return ColumnCategories((), False) if kind == "Categorical" else None
-    if owner == "pyarrow":
-        if not hasattr(y.type, "ordered"):
-            return None
-        whole = y.unify_dictionaries().chunk(0) if hasattr(y, "unify_dictionaries") and len(y) else y
-        return ColumnCategories(tuple(whole.dictionary.to_pylist()) if len(whole) else (), bool(y.type.ordered))
-    own = getattr(y, "cat", y)
-    if owner != "pandas" or not hasattr(own, "categories"):
-        return None
-    return ColumnCategories(tuple(own.categories.tolist()), bool(own.ordered))
-
-
-def _order(y: Array, family: str, asked: Any, carried: ColumnCategories | None) -> tuple[Any, ...] | None:
-    """Return the labels in their order: as asked for, or as the data carry it; None if sorting tells it."""
-    if asked is not None:
-        if family not in ORDERED:
-            raise ParameterError("order", asked, f"None for the family {family}; multinomial and ordinal have an order")
-        if isinstance(asked, str) or not hasattr(asked, "__iter__"):
-            raise ParameterError("order", asked, "a list of labels")
-        found = tuple(getattr(asked, "tolist", lambda: asked)())
-        spelled = [label_text(label) for label in found]
-        if len(set(spelled)) < len(spelled):
-            twice = next(label for k, label in enumerate(found) if spelled[k] in spelled[:k])
-            raise DataError("", f"{{0}} names {twice!r} twice", ("order",))
-        return found
-    if carried is not None and carried.ordered:
-        if family == "ordinal":
-            return carried.labels
-        there = {label_text(value) for value in set(y.tolist()) if value is not None and value == value}
-        return tuple(label for label in carried.labels if label_text(label) in there)
-    if family == "ordinal":
-        words = (
-            [value for value in y.ravel().tolist() if isinstance(value, str | bytes)] if y.dtype.kind in "OUS" else []
-        )
-        if carried is not None or words:
-            what = f"words such as {words[0]!r}" if words else "unordered categories"
-            text = f"y has {what}, which do not tell their order: give them from the lowest to the highest as {{0}}"
-            raise DataError("", text, ("order",))
-    return None
-
-
-def _empty(codes: Array, classes: tuple[Any, ...], which: Array) -> tuple[str, ...]:
-    """Return a note if a category has no row that counts."""
-    there = set(np.unique(codes[which]).tolist())
-    empty = [repr(label) for k, label in enumerate(classes) if k not in there]
-    if not empty:
-        return ()
-    if len(empty) > MOST_EMPTY:
-        raise DataError("", f"{len(empty):,} categories have no row that counts, more than {MOST_EMPTY:,}")
-    what = f"the category {empty[0]} has" if len(empty) == 1 else f"the categories {', '.join(empty)} have"
-    return (f"{what} no row that counts and {'stays' if len(empty) == 1 else 'stay'} in the model",)
-
-
-def _counted(weights: Any, n: int) -> Array:
-    """Return the rows whose weight is above 0."""
-    if weights is None:
-        return np.arange(n)
-    found = numbers(weights, "weights")
-    if found.shape != (n,):
-        raise DataError("", f"weights must be {n} numbers, one for every row, got shape {found.shape}")
-    if found.min(initial=0.0) < 0:
-        raise DataError(f"row {int(found.argmin())}", f"the weight is {found.min():g}; it cannot be negative")
-    which = np.flatnonzero(found > 0)
-    if len(which) == 0:
-        raise DataError("", "every row has weight 0: nothing to decide")
-    return which
-
-
-def _groups(values: Any, n: int, what: str) -> Array:
-    """Return one label for every row as numbers."""
-    column = np.asarray(values)
-    if column.shape != (n,):
-        raise DataError("", f"{what} must be {n} labels, one for every row, got shape {column.shape}")
-    _refuse_gap(column, what)
-    return column
-
-
-def _respelled(values: Any, what: str) -> tuple[str, ...]:
-    """Return a note if labels that differ are one by their spelling."""
-    found: dict[str, set[Any]] = {}
-    for label in set(np.asarray(values).tolist()):
-        if isinstance(label, str):
-            found.setdefault(label_text(label), set()).add(label)
-    several = [sorted(labels) for labels in found.values() if len(labels) > 1]
-    if not several:
-        return ()
-    return (
-        f"{what} spelled {' and '.join(map(repr, several[0]))} are one: labels that read as one number or word are",
-    )
-
-
-def _refuse_gap(column: Array, what: str) -> None:
-    """Refuse labels that are missing."""
-    if column.dtype.kind in "fO":
-        gap = next((i for i, value in enumerate(column.tolist()) if value is None or value != value), None)
-        if gap is not None:
-            raise DataError(f"row {gap}", f"{what} has no value; drop the row or fill in the value")
-
-
-def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
-    """Return factors with the level of every row as a number."""
+def _factors(absorb: Any, X: Any) -> list[tuple[str, Array]]:
+    """Return the names of factors and the label of every row."""
     if absorb is None:
-        return ()
+        return []
     if isinstance(absorb, str):
         absorb = [absorb]
     if isinstance(absorb, np.ndarray) and absorb.ndim == 2:
         absorb = list(absorb.T)
-    found = []
+    factors = []
     for k, each in enumerate(absorb):
-        name, column = (f"factor{k}", each) if not isinstance(each, tuple) else each
+        name, column = each if isinstance(each, tuple) else (f"factor{k}", each)
         if isinstance(each, str):
             if not hasattr(X, "columns"):
                 raise ParameterError("absorb", each, "a list of arrays, one label per row, unless X is a frame")
             name, column = each, _column(X, each)
         column = np.asarray(column)
-        _refuse_gap(column, f"the factor {name!r}")
-        first, codes = grouped(column)
-        found.append(Factor(str(name), codes, tuple(column[first].tolist())))
-    return tuple(found)
+        refuse_missing(column, f"the factor {name!r}")
+        factors.append((str(name), column))
+    return factors
 
 
-def with_factors(given: Given) -> Given:
-    """Return a model with a column for every level of its absorbed factors, after its own and without an intercept."""
-    if not given.absorb:
-        return given
-    if given.family == "multinomial":
-        raise ParameterError("absorb", [name for name, *_ in given.absorb], "None for the family multinomial")
-    rows = np.zeros(given.n, dtype=bool)
-    rows[given.which] = True
-    blocks, names = [], list(given.names)
-    for name, codes, levels in given.absorb:
-        there = np.unique(codes[rows])
-        blocks.append(_one_hot(codes, there))
-        names += [f"{name}={levels[code]}" for code in there.tolist()]
-    X = whole_table(given.X)
-    columns = [X] if is_sparse(X) else list(X.T)
-    X = joined([*columns, *blocks], given.n, given.values, is_sparse(X))
-    return replace(given, X=X, names=tuple(names), absorb=(), offset=False)
-
-
-def _one_hot(codes: Array, of: Array) -> Any:
-    """Return a sparse column for each of some sorted codes: 1 in the rows that have it."""
+def _with_factors(X: Any, factors: list[tuple[str, Array]], which: Array, values: Values) -> tuple[Any, list[str]]:
+    """Return a design with a column for every category of factors that occurs in the rows that count; their names."""
     import scipy.sparse as sp
 
-    places = np.minimum(np.searchsorted(of, codes), len(of) - 1)
-    rows = np.flatnonzero(of[places] == codes) if len(of) else np.empty(0, dtype=np.intp)
-    ones = np.ones(len(rows), dtype=np.int64)
-    return sp.csr_array((ones, (rows, places[rows])), shape=(len(codes), len(of)))
+    n, X = X.shape[0], whole_table(X)
+    columns, names = [X] if is_sparse(X) else list(X.T), []
+    for name, labels_of_rows in factors:
+        if len(labels_of_rows) != n:
+            raise DataError("", f"X has {n} rows but the factor {name!r} has {len(labels_of_rows)}")
+        first, codes = grouped(labels_of_rows)
+        used = np.unique(codes[which])
+        all_columns = sp.csc_array((np.ones(n, dtype=np.int64), (np.arange(n), codes)), shape=(n, len(first)))
+        columns.append(all_columns[:, used])
+        names += [f"{name}={label}" for label in labels_of_rows[first[used]].tolist()]
+    return joined(columns, n, values, is_sparse(X)), names
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -317,26 +195,26 @@ def _one_hot(codes: Array, of: Array) -> Any:
 
 def _matrix(X: Any, names: Any, values: Values | None) -> tuple[Any, list[str]]:
     """Return a design as a matrix with names."""
+    known = None
     if isinstance(X, ModelTable):
-        found, specs = coded(X)
+        known, specs = coded(X)
         matrix = design_of(specs, X, values or DECIMAL)
     elif is_sparse(X):
         import scipy.sparse as sp
 
         matrix = canonical(sp.csr_array(X))
-        found = [f"x{j}" for j in range(matrix.shape[1])]
     else:
         matrix = _plain_array(X)
-        found = [f"x{j}" for j in range(matrix.shape[1])]
     if names is not None:
-        names = [str(name) for name in names]
-        if len(names) != matrix.shape[1]:
-            raise DataError("", f"{{0}} must name {matrix.shape[1]} columns, got {len(names)} names", ("names",))
-        found = names
-    if len(set(found)) < len(found):
-        twice = next(name for k, name in enumerate(found) if name in found[:k])
+        known = [str(name) for name in names]
+        if len(known) != matrix.shape[1]:
+            raise DataError("", f"{{0}} must name {matrix.shape[1]} columns, got {len(known)} names", ("names",))
+    if known is None:
+        known = [f"x{j}" for j in range(matrix.shape[1])]
+    if len(set(known)) < len(known):
+        twice = next(name for k, name in enumerate(known) if name in known[:k])
         raise DataError("", f"two columns are named {twice!r}")
-    return matrix, found
+    return matrix, known
 
 
 def _plain_array(X: Any) -> Array:
@@ -372,15 +250,15 @@ def frame_table(frame: Any, names: list[str] | None = None, kinds: dict[str, str
     """
     frame = native(frame)
     wanted = column_names(frame) if names is None else names
-    exact = {name: column for name, column in _exact_columns(frame).items() if name in wanted}
+    exact = _exact_columns(frame, wanted)
     others = [name for name in wanted if name not in exact]
     if not others:
         return ModelTable(exact, dict.fromkeys(exact, NUMBER))
     layout = None if kinds is None else Layout(tuple((name, kinds[name]) for name in others))
     source = table_source(frame, others, layout=layout, keep_index=names is not None)
     table = read_table(source, dict(source.layout.columns)).complete([], "error")
-    found = table.cells | exact
-    table.cells = {name: found[name] for name in wanted if name in found}
+    cells = table.cells | exact
+    table.cells = {name: cells[name] for name in wanted if name in cells}
     table.kinds |= dict.fromkeys(exact, NUMBER)
     return table
 
@@ -393,15 +271,14 @@ def column_names(frame: Any) -> list[str]:
     return [str(name) for name in getattr(frame, "column_names", frame.columns)]
 
 
-def _exact_columns(frame: Any) -> dict[str, Array]:
+def _exact_columns(frame: Any, names: list[str]) -> dict[str, Array]:
     """Return the columns of a frame of pandas that hold Python's exact numbers, which no type of Arrow holds."""
-    if not hasattr(frame, "iloc"):
-        return {}
-    columns = {str(name): frame.iloc[:, j] for j, name in enumerate(frame.columns)}
+    columns = {str(name): frame.iloc[:, j] for j, name in enumerate(frame.columns)} if hasattr(frame, "iloc") else {}
     return {
         name: np.asarray(column)
         for name, column in columns.items()
-        if column.dtype == np.dtype(object)
+        if name in names
+        and column.dtype == np.dtype(object)
         and all(isinstance(v, Decimal | Fraction | int | float) and v == v for v in column)
     }
 
@@ -415,7 +292,7 @@ def _column(frame: Any, name: str) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# Formulas
+# Sources and formulas
 
 
 def _from_source(source: TableSource, y: Any, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
@@ -442,8 +319,7 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
     left, tilde, right = formula.partition("~")
     if not tilde or not left.strip() or not right.strip():
         raise DataError("", f"the formula {formula!r} must read 'response ~ terms'")
-    absorb = options.get("absorb")
-    absorb = [absorb] if isinstance(absorb, str) else absorb or []
+    absorb = [options["absorb"]] if isinstance(options["absorb"], str) else options["absorb"] or []
     named = [each for each in (options["strata"], options["weights"], *absorb) if isinstance(each, str)]
     table, columns = _formula_table(formula, frame, named)
     if options["values"] is None and table.source is not None:
@@ -452,12 +328,12 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
         refuse_rounded(table.source, options["values"])
     pandas = table.to_pandas()
     response = _response(left.strip(), pandas, columns)
-    terms = FormulaTerms(right.strip(), columns, table.kinds)
-    matrix, names, terms = _design(terms, pandas, options["values"] == DECIMAL)
+    asked = FormulaTerms(right.strip(), columns, table.kinds)
+    matrix, names, terms = _design(asked, pandas, options["values"] == DECIMAL)
     kept = [name for name in names if name != INTERCEPT]
     options = {**options, "names": kept, "fit_intercept": kept != names, "formula": terms}
     for each in ("strata", "weights"):
-        if isinstance(options.get(each), str):
+        if isinstance(options[each], str):
             options[each] = np.asarray(_column(pandas, options[each]))
     if absorb:
         options["absorb"] = [(each, _column(pandas, each)) if isinstance(each, str) else each for each in absorb]
@@ -500,11 +376,11 @@ def _design(formula: FormulaTerms, frame: Any, decimal: bool) -> tuple[Any, list
     """Return the design of terms without its intercept, the names of all columns, and what makes it of others."""
     long = [name for name in frame.columns if any(isinstance(value, Decimal | Fraction) for value in frame[name][:1])]
     rounded = frame.assign(**{name: frame[name].astype(float) for name in long}) if long else frame
-    matrix, names, spec = _materialized(formula.terms, rounded, formula.columns)
+    matrix, names, terms = _materialized(formula.terms, rounded, formula.columns)
     if not is_sparse(matrix) and (long or decimal):
         matrix = unrounded(names, matrix, frame)
     keep = [j for j, name in enumerate(names) if name != INTERCEPT]
-    return (matrix if len(keep) == len(names) else matrix[:, keep]), names, formula._replace(terms=spec)
+    return (matrix if len(keep) == len(names) else matrix[:, keep]), names, formula._replace(terms=terms)
 
 
 def new_design(given: Given, X: Any) -> Any:
@@ -523,9 +399,9 @@ def new_design(given: Given, X: Any) -> Any:
 
 def _response(left: str, frame: Any, columns: list[str]) -> Any:
     """Return the response: a column, or ``cbind(successes, failures)``, ``Surv(time, event)``."""
-    found = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
-    if found:
-        return np.column_stack([np.asarray(_column(frame, name)) for name in found.groups()])
+    two = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
+    if two:
+        return np.column_stack([np.asarray(_column(frame, name)) for name in two.groups()])
     name = left.strip("`")
     if name in frame.columns:
         return frame[name]
@@ -550,8 +426,7 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
             raise unknown(sorted(missing)[0], columns)
         used = [frame[str(name)] for name in parsed.required_variables]
         words = [each for each in used if hasattr(each, "cat") or np.asarray(each[:1]).dtype.kind not in "biuf"]
-        wide = sum(each.nunique() for each in words)
-        output = "sparse" if wide > WIDE else "numpy"
+        output = "sparse" if sum(each.nunique() for each in words) > WIDE else "numpy"
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)  # a level that the model does not have
             matrix = model_matrix(parsed, frame, output=output, na_action="raise")
@@ -562,7 +437,7 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         shown = repr(terms) if isinstance(terms, str) else "of the model"
         raise DataError("", f"the formula {shown} cannot be evaluated: {text}") from None
     names = [str(name) for name in matrix.model_spec.column_names]
-    if wide > WIDE:
+    if output == "sparse":
         import scipy.sparse as sp
 
         return sp.csr_array(matrix.__wrapped__), names, matrix.model_spec
@@ -578,11 +453,10 @@ _DISCRETE = {
     "ConditionalLogit": "conditional", "PHReg": "cox",
 }  # fmt: skip
 _LINKS = {
-    "Binomial": {"logit": "binomial", "probit": "binomial", "cloglog": "binomial", "loglog": "binomial",
-                 "cauchy": "binomial"},
-    "Poisson": {"log": "poisson"},
-    "NegativeBinomial": {"log": "negative-binomial"},
-}  # fmt: skip
+    "Binomial": ("binomial", ("logit", "probit", "cloglog", "loglog", "cauchy")),
+    "Poisson": ("poisson", ("log",)),
+    "NegativeBinomial": ("negative-binomial", ("log",)),
+}
 
 
 def _from_statsmodels(model: Any, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
@@ -593,7 +467,7 @@ def _from_statsmodels(model: Any, options: dict[str, Any]) -> tuple[Any, Any, di
     X = np.asarray(model.exog)
     names = [str(name) for name in model.exog_names][: X.shape[1]]
     if kind == "GLM":
-        options["family"], y = _glm(model, y)
+        options["family"] = _glm(model)
         weights = np.asarray(model.freq_weights) * np.asarray(model.var_weights)
         options["weights"] = weights if options["weights"] is None and (weights == 0).any() else options["weights"]
     elif kind in _DISCRETE:
@@ -620,19 +494,19 @@ def _from_statsmodels(model: Any, options: dict[str, Any]) -> tuple[Any, Any, di
         y = np.column_stack((y, np.asarray(model.status)))
         if getattr(model, "entry", None) is not None:
             raise DataError("", "a PHReg with entry times is not supported: its risk sets lose rows at both ends")
-        strata = getattr(model, "strata", None)
-        options["strata"] = strata if options["strata"] is None else options["strata"]
+        options["strata"] = getattr(model, "strata", None) if options["strata"] is None else options["strata"]
     return X, y, {**options, "names": names}
 
 
-def _glm(model: Any, y: Array) -> tuple[str, Any]:
+def _glm(model: Any) -> str:
     """Return the family of a GLM by its family and link."""
     family, link = type(model.family).__name__, type(model.family.link).__name__.lower()
     if family not in _LINKS:
         raise DataError(
             "", f"a GLM of family {family} is not supported: supported are Binomial, Poisson and NegativeBinomial"
         )
-    if link not in _LINKS[family]:
-        allowed = ", ".join(_LINKS[family])
+    name, links = _LINKS[family]
+    if link not in links:
+        allowed = ", ".join(links)
         raise DataError("", f"a GLM of family {family} with link {link} is not supported; supported links: {allowed}")
-    return _LINKS[family][link], y
+    return name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.numbers.given import BINARY, exact_rows
 from linsep.prove.regression.cone import columns_of, reduce
-from linsep.prove.regression.families import modeled, numbers
-from linsep.prove.regression.inputs import ORDERED, new_design
+from linsep.prove.regression.families import modeled
+from linsep.prove.regression.inputs import new_design
+from linsep.prove.regression.responses import ORDERED, numbers
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP
 
 INSIDE = "inside"
@@ -38,22 +40,17 @@ def predicted(result: Any, X: Any) -> Array:
     rows = list(exact_rows(matrix, given.values, given.names))
     if given.offset:
         rows = [[Fraction(1), *row] for row in rows]
-    known: dict[tuple[Fraction, ...], Any] = {}
-    for row in rows:
-        key = tuple(row)
-        if key not in known:
-            known[key] = _one(result, row)
-    found = [known[tuple(row)] for row in rows]
-    return np.array(found, dtype=object) if found else np.empty(0, dtype=object)
+    statuses = {key: _row_status(result, list(key)) for key in dict.fromkeys(map(tuple, rows))}
+    return np.array([statuses[tuple(row)] for row in rows], dtype=object)
 
 
-def _one(result: Any, x: list[Fraction]) -> Any:
+def _row_status(result: Any, x: list[Fraction]) -> Any:
     """Return what is known of one row."""
     family = result.given.family
     if family == "multinomial":
-        return _of_classes(result, x)
+        return _nominal_statuses(result, x)
     if family == "ordinal":
-        return _of_levels(result, x)
+        return _ordinal_statuses(result, x)
     status = result.status_of(x)
     if family in _LINEAR:
         return status
@@ -61,8 +58,8 @@ def _one(result: Any, x: list[Fraction]) -> Any:
     return {FINITE: INSIDE, UP: top, DOWN: "0"}.get(status, status)
 
 
-def _of_classes(result: Any, x: list[Fraction]) -> list[str]:
-    """Return for every class whether its probability is 0, 1 or inside."""
+def _nominal_statuses(result: Any, x: list[Fraction]) -> list[str]:
+    """Return for every class of a multinomial model whether its probability is 0, 1 or inside."""
     C, block = len(result.model.classes), len(x)
     pairs: dict[tuple[int, int], str] = {}
     for a in range(C):
@@ -73,14 +70,14 @@ def _of_classes(result: Any, x: list[Fraction]) -> list[str]:
                 c[(b - 1) * block : b * block] = [-value for value in x]
             pairs[a, b] = result.status_of(c)
             pairs[b, a] = {UP: DOWN, DOWN: UP}.get(pairs[a, b], pairs[a, b])
-    found = []
+    statuses = []
     for a in range(C):
         others = [pairs[a, b] for b in range(C) if b != a]
         status = _joint(DOWN in others, all(each == UP for each in others), others)
         if status == UNDETERMINED and others.count(UNDETERMINED) > 1 and not _possible(result, x, a):
             status = "0"
-        found.append(status)
-    return found if found.count("0") < C - 1 else ["0" if each == "0" else "1" for each in found]
+        statuses.append(status)
+    return statuses if statuses.count("0") < C - 1 else ["0" if each == "0" else "1" for each in statuses]
 
 
 def _joint(never: bool, always: bool, statuses: list[str]) -> str:
@@ -107,20 +104,25 @@ def _possible(result: Any, x: list[Fraction], a: int) -> bool:
     codes = np.append(given.labels[0], a)
     order, which = tuple(range(len(result.model.classes))), np.append(given.which, given.n)
     model, _ = modeled(replace(given, X=X, y=codes, n=given.n + 1, which=which, order=order, weights=None), Clock())
-    found = reduce(model.system, model.order).separated[model.system.ids]
-    return np.array_equal(found[model.first != given.n], result.split)
+    separated = reduce(model.system, model.order).separated[model.system.ids]
+    return np.array_equal(separated[model.first != given.n], result.split)
 
 
-def _of_levels(result: Any, x: list[Fraction]) -> list[str]:
-    """Return for every level whether its probability is 0, 1 or inside."""
-    cuts = len(result.model.classes) - 1
+def _ordinal_statuses(result: Any, x: list[Fraction]) -> list[str]:
+    """Return for every category of an ordinal model whether its probability is 0, 1 or inside."""
+    cuts, shut = len(result.model.classes) - 1, _shut(result)
     above = [UP, *(result.status_of([*(Fraction(-(j == k)) for j in range(cuts)), *x]) for k in range(cuts)), DOWN]
-    found = []
-    for k in range(cuts + 1):  # x·g - t_(k-1) and x·g - t_k
-        lower, upper = above[k], above[k + 1]
-        shut = 0 < k < cuts and k in result.empty and result.direction[k] == result.direction[k - 1]
-        found.append(_joint(shut or lower == DOWN or upper == UP, lower == UP and upper == DOWN, [lower, upper]))
-    return found
+    statuses = []
+    for k, (lower, upper) in enumerate(pairwise(above)):  # x·g - t_(k-1) and x·g - t_k
+        never = k in shut or lower == DOWN or upper == UP
+        statuses.append(_joint(never, lower == UP and upper == DOWN, [lower, upper]))
+    return statuses
+
+
+def _shut(result: Any) -> list[int]:
+    """Return the inner categories of an ordinal model without rows whose two thresholds are one in the limit."""
+    last, direction = len(result.model.classes) - 1, result.direction
+    return [k for k in result.empty if 0 < k < last and direction[k] == direction[k - 1]]
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -155,7 +157,7 @@ class Refit:
         threshold of a row is still in reach.
     family : str
     ordinary : bool
-        Whether what is left is a model of the family: rows and columns of it, no class out of reach.
+        Whether the rows and columns that stay are a model of the family: no class out of reach, no stratum apart.
     strata : ndarray or None
         Conditional and Cox models: the group of every row, by number. A risk set of a Cox model loses the rows that are
         infinitely far below its event, so a stratum may fall apart into several.
@@ -178,7 +180,7 @@ class Refit:
     choices: Array | None = None
     strata: Array | None = None
     family: str = "binomial"
-    ordinary: bool = True  # whether it is a model of this family, without the choices
+    ordinary: bool = True
 
     def fit(self, **options: Any) -> Any:
         """Fit what is left with statsmodels; coefficients have the names of the columns.
@@ -237,11 +239,21 @@ def limiting(result: Any) -> Refit:
     dropped = {i: why for i, why in dropped.items() if i not in staying}
     y = np.asarray(given.y)[rows]
     choices = _choices(result)
-    ordinary = True
-    if choices is not None and len(rows) and given.family == "multinomial":
-        codes = given.labels[0][rows]
-        ordinary = bool(choices[:, np.unique(codes)].all())
+    ordinary = _is_ordinary(given, rows, choices, strata)
     return Refit(rows, kept, _design(given, rows, kept), y, dropped, reasons, choices, strata, given.family, ordinary)
+
+
+def _is_ordinary(given: Any, rows: Array, choices: Array | None, strata: Array | None) -> bool:
+    """Return whether leaving out rows and columns is all that the limiting model asks for."""
+    if strata is not None:
+        return len(np.unique(strata)) == (1 if given.strata is None else len(np.unique(given.strata[rows])))
+    if choices is None or len(rows) == 0:
+        return True
+    codes = given.labels[0][rows]
+    if given.family == "multinomial":
+        return bool(choices[:, np.unique(codes)].all())
+    ends = np.column_stack((codes == codes.min(), codes == codes.max()))
+    return bool((choices | ends).all())
 
 
 def uncounted(given: Any) -> dict[int, str]:
@@ -262,26 +274,24 @@ def _columns(result: Any) -> tuple[list[str], dict[str, str]]:
     first = [*model.order[result.listed :], *model.order[: result.listed]]  # columns may depend on absorbed factors
     system, shown = face.system, [result.position[u] for u in first if u in result.position]
     name = {k: model.names[j] for j, u in enumerate(model.order) if (k := result.position.get(u)) is not None}
-    tied = [
-        k for k in result.empty if 0 < k < len(model.classes) - 1 and result.direction[k] == result.direction[k - 1]
-    ]
-    for k in tied:  # the two thresholds of the category are one; if they can go apart for ever, neither is left
+    shut = _shut(result)
+    for k in shut:  # the two thresholds of the category are one; if they can go apart for ever, neither is left
         reasons[name[k]] = f"it equals {name[k - 1]}: no row has the category {model.classes[k]}"
-    if tied:
-        below = {k: next(j for j in range(k, -1, -1) if j not in tied) for k in tied}
-        open_ = [k for k in shown if k not in tied]
-        cells = [int(j == below.get(k, k)) for k in range(system.unknowns) for j in open_]
-        system = system.through(fmpz_mat(system.unknowns, len(open_), cells))
-        name, shown = {at: name[k] for at, k in enumerate(open_)}, list(range(len(open_)))
+    if shut:
+        below = {k: next(j for j in range(k, -1, -1) if j not in shut) for k in shut}
+        free = [k for k in shown if k not in shut]
+        cells = [int(j == below.get(k, k)) for k in range(system.unknowns) for j in free]
+        system = system.through(fmpz_mat(system.unknowns, len(free), cells))
+        name, shown = {at: name[k] for at, k in enumerate(free)}, list(range(len(free)))
     columns, V = columns_of(system, left, shown)
     how = _WHERE.get(given.family, "on the rows that are left it {}")
     determined = set(columns)
     for k in range(V.ncols()):
         entries = [int(V[j, k]) for j in range(V.nrows())]
-        free = next(j for j in shown if entries[j] and j not in determined)
-        used = [name[j] for j in shown if entries[j] and j != free]
+        dependent = next(j for j in shown if entries[j] and j not in determined)
+        used = [name[j] for j in shown if entries[j] and j != dependent]
         why = how.format(f"depends on {', '.join(used)}" if used else _NOTHING.get(given.family, "is zero"))
-        reasons[name[free]] = why if len(left) else "no row is left"
+        reasons[name[dependent]] = why if len(left) else "no row is left"
     kept = {name[j] for j in columns}
     return [each for each in model.names if each in kept], reasons
 
@@ -296,8 +306,7 @@ def _strata(result: Any) -> tuple[Array, Array]:
     from scipy.sparse.csgraph import connected_components
 
     model, n = result.model, result.given.n
-    open_ = ~result.split
-    first, second = model.first[open_], model.second[open_]
+    first, second = model.first[~result.split], model.second[~result.split]
     graph = sp.csr_array((np.ones(len(first)), (first, second)), shape=(n, n))
     _, group = connected_components(graph, directed=False)
     rows = np.unique(np.concatenate((first, second)))
@@ -309,38 +318,34 @@ def _design(given: Any, rows: Array, kept: list[str]) -> Any:
     X = given.X[rows]
     if given.family in ORDERED:
         return X
-    place = {name: j for j, name in enumerate(given.names)}
-    found = X[:, [place[each] for each in kept if each in place]]
-    if not kept or kept[0] in place:
-        return found if kept else np.zeros((len(rows), 0))
+    number = {name: j for j, name in enumerate(given.names)}
+    X = X[:, [number[each] for each in kept if each in number]]
+    if not kept or kept[0] in number:
+        return X if kept else np.zeros((len(rows), 0))
     ones = np.ones((len(rows), 1))  # the intercept, which is the first
-    if is_sparse(found):
+    if is_sparse(X):
         import scipy.sparse as sp
 
-        return sp.csr_array(sp.hstack((sp.csr_array(ones), found)))
-    return np.hstack((ones, found))
+        return sp.csr_array(sp.hstack((sp.csr_array(ones), X)))
+    return np.hstack((ones, X))
 
 
 def _choices(result: Any) -> Array | None:
     """Return which classes of a multinomial model, or thresholds of an ordinal one, still matter for the rows left."""
-    given, model = result.given, result.model
-    place = {int(i): k for k, i in enumerate(result.rest)}
-    open_ = ~result.split
-    if given.family == "multinomial":
-        C = len(model.classes)
-        found = np.zeros((len(place), C), dtype=bool)
-        codes = model.system.data.y
-        for t, number in enumerate(model.system.ids.tolist()):
-            k = place.get(int(model.first[t]))
-            if k is not None:
-                found[k, codes[number // C]] = True
-                found[k, number % C] |= open_[t]
-        return found
+    given, model, ids = result.given, result.model, result.model.system.ids
+    if given.family not in ORDERED:
+        return None
+    C, codes = len(model.classes), model.system.data.y
+    number = np.full(given.n, -1)
+    number[result.rest] = np.arange(len(result.rest))
+    row = np.where(model.first < 0, -1, number[model.first])  # the order of thresholds is nobody's
+    choices = np.zeros((len(result.rest), C if given.family == "multinomial" else 2), dtype=bool)
     if given.family == "ordinal":
-        found = np.zeros((len(place), 2), dtype=bool)
-        for t in range(len(model.first)):
-            k = place.get(int(model.first[t]))
-            if k is not None and open_[t]:
-                found[k, 1 - int(model.system.data.y[t])] = True
-        return found
-    return None
+        some = (row >= 0) & ~result.split
+        choices[row[some], 1 - codes[some]] = True
+        return choices
+    some = row >= 0
+    choices[row[some], codes[ids[some] // C]] = True
+    some &= ~result.split
+    choices[row[some], ids[some] % C] = True
+    return choices

@@ -1,4 +1,4 @@
-"""Records how design columns come from table columns: numbers, levels, and products.
+"""Records how design columns come from table columns: numbers, categories, and products.
 
 A proof document about a file contains this record, so others can read the file as the proof does, and a formula in a
 document is never evaluated. The meaning of a formula is guessed from its column names, then computed and compared.
@@ -21,12 +21,12 @@ from linsep.errors import DataError
 from linsep.problem import Array, Values
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.given import BINARY, DECIMAL, shown
-from linsep.prove.regression.contrasts import unknown
-from linsep.prove.regression.table import LongColumn, ModelTable
+from linsep.prove.regression.table import LongColumn, ModelTable, unknown
 
 WIDE = 300  # columns from which on a design with factors is sparse
 _DIGITS = 20  # of a number of 64 bits, at most
-_MANY = 2000  # levels of a column of numbers that could be one of words
+_MANY = 2000  # categories of a column of numbers that could be one of words
+_FORMS = ("{}[T.{}]", "{}[{}]", "C({})[T.{}]", "C({})[{}]", "{}={}")  # names that a category has in a design
 
 Spec = dict[str, Any]  # {"column": name}, {"column": name, "level": word} or "equals": number, {"product": [specs]}
 
@@ -34,54 +34,56 @@ Spec = dict[str, Any]  # {"column": name}, {"column": name, "level": word} or "e
 def specs_of(names: list[str], X: Any, table: Any, values: Values) -> list[Spec] | None:
     """Return where the columns of a design come from, by their names; None if some come from elsewhere."""
     known = _known(table, names)
-    found: list[Spec] = []
-    for name in names:
-        spec = known.get(name) or _product(name, known)
-        if spec is None:
-            return None
-        found.append(spec)
+    specs = [known.get(name) or _product(name, known) for name in names]
+    given = [spec for spec in specs if spec is not None]
+    if len(given) < len(names):
+        return None
     try:
-        design = design_of(found, table, values)
+        design = design_of(given, table, values)
     except DataError:
         return None
     if isinstance(X, LongDecimals) and isinstance(design, LongDecimals):
-        return found if (X.near == design.near).all() else None  # whoever checks a proof reads the decimals
-    if is_sparse(X) and is_sparse(design):
-        return found if (design != X).nnz == 0 else None
-    design, dense = (each.toarray() if is_sparse(each) else each for each in (design, X))
-    return found if all(bool((dense[:, j] == design[:, j]).all()) for j in range(len(found))) else None
+        same = (X.near == design.near).all()  # whoever checks a proof reads the decimals
+    elif is_sparse(X) and is_sparse(design):
+        same = (design != X).nnz == 0
+    else:
+        design, dense = (each.toarray() if is_sparse(each) else each for each in (design, X))
+        same = all(bool((dense[:, j] == design[:, j]).all()) for j in range(len(given)))
+    return given if same else None
 
 
 def _known(table: Any, names: list[str]) -> dict[str, Spec]:
     """Return the columns of a table that are in a design, and the categories of each, by all names they have there."""
-    found: dict[str, Spec] = {}
-    kinds = getattr(table, "kinds", {})
-    for name in (name for name in table.columns if any(str(name) in each for each in names)):
-        if kinds.get(name) == TEXT:
-            specs = {word: {"column": name, "kind": TEXT, "level": word} for word in _counts(table[name])[1]}
-            found |= {f"{name}={word}": spec for word, spec in specs.items()}
+    known: dict[str, Spec] = {}
+    kinds, missing = getattr(table, "kinds", {}), getattr(table, "missing", {})
+    for name in (name for name in table.columns if any(name in each for each in names)):
+        kind = kinds.get(name, NUMBER)
+        if kind == TEXT:
+            known |= {
+                f"{name}={word}": {"column": name, "kind": TEXT, "level": word} for word in _counts(table[name])[1]
+            }
             continue
         cells = np.asarray(table[name])
-        words = cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal | Fraction)
-        written = {} if kinds.get(name, NUMBER) in (NUMBER, DATE) else {"kind": kinds[name]}
+        words = _are_words(cells)
+        written = {} if kind in (NUMBER, DATE) else {"kind": kind}
         if not words:
-            found[name] = {"column": name, **written}
-        if name in getattr(table, "missing", {}):
-            forms = ("{}=missing", "{}[T.missing]", "{}[missing]", "C({})[T.missing]", "C({})[missing]")
-            found |= {form.format(name): {"column": name, "level": None} for form in forms}
+            known[name] = {"column": name, **written}
+        if name in missing:
+            known |= {form.format(name, "missing"): {"column": name, "level": None} for form in _FORMS}
         if not words and not any(f"{name}=" in each or f"{name}[" in each or f"C({name})" in each for each in names):
             continue
-        categories = dict.fromkeys(cells.tolist())
+        categories = [each for each in dict.fromkeys(cells.tolist()) if each is not None]
         if len(categories) > _MANY and not words:
             continue
         for each in categories:
-            if each is None:
-                continue
             spec = {"column": name, "level": str(each)} if words else {"column": name, **written, "equals": str(each)}
-            for base, form in itertools.product((name, f"C({name})"), ("{}[T.{}]", "{}[{}]")):
-                found.setdefault(form.format(base, each), spec)
-            found.setdefault(f"{name}={each}", spec)
-    return found
+            for form in _FORMS:
+                known.setdefault(form.format(name, each), spec)
+    return known
+
+
+def _are_words(cells: Any) -> bool:
+    return cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal | Fraction)
 
 
 def _product(name: str, known: dict[str, Spec]) -> Spec | None:
@@ -108,19 +110,21 @@ def coded(table: ModelTable) -> tuple[list[str], list[Spec]]:
     names, specs = list[str](), list[Spec]()
     for name, cells in table.cells.items():
         more = {"kind": TEXT} if table.kinds[name] == TEXT else {}
-        levels: list[Any] = []
+        categories: list[Any] = []
         if more:
-            levels = _counts(cells)[1]
+            categories = _counts(cells)[1]
         elif is_numeric(table.kinds[name]):
             names.append(name)
             specs.append({"column": name})
-            levels = [None] if name in table.missing else []
+            categories = [None] if name in table.missing else []
         else:
-            there, carried = set(cells.tolist()), table.categories.get(name)
-            known = sorted(there - {None}) if carried is None else [each for each in carried.labels if each in there]
-            levels = [*known, *({None} & there)][1:]
-        names += [f"{name}={'missing' if each is None else each}" for each in levels]
-        specs += [{"column": name, **more, "level": each} for each in levels]
+            present, carried = set(cells.tolist()), table.categories.get(name)
+            labels = (
+                sorted(present - {None}) if carried is None else [each for each in carried.labels if each in present]
+            )
+            categories = [*labels, *({None} & present)][1:]
+        names += [f"{name}={'missing' if each is None else each}" for each in categories]
+        specs += [{"column": name, **more, "level": each} for each in categories]
     return names, specs
 
 
@@ -144,68 +148,59 @@ def _cells(table: Any, name: str) -> Any:
     return table[name] if isinstance(table[name], LongColumn) else np.asarray(table[name])
 
 
-def _indicators(table: Any, name: str, kind: str | None, levels: list[Any]) -> Any:
+def _indicators(table: Any, name: str, kind: str | None, categories: list[Any]) -> Any:
     """Return a sparse column for each of some words, or None: 1 where a cell is it; of a text, how often it has it."""
     import scipy.sparse as sp
 
-    cells, none = _cells(table, name), np.empty(0, dtype=np.intp)
-    rows: dict[Any, Array]
+    cells, n = _cells(table, name), len(table)
     if kind == TEXT:
         counts, words = _counts(cells)
-        parts = np.split(counts.indices, counts.indptr[1:-1]), np.split(counts.data, counts.indptr[1:-1])
-        rows, times = (dict(zip(words, each, strict=True)) for each in parts)
     else:
-        codes: dict[Any, int] = {}
-        code = [codes.setdefault(None if cell is None else str(cell), len(codes)) for cell in cells.tolist()]
-        order = np.argsort(code, kind="stable")
-        rows = dict(zip(codes, np.split(order, np.cumsum(np.bincount(code))[:-1]), strict=True))
-        rows[None] = np.flatnonzero(getattr(table, "missing", {}).get(name, none))
-        times = {level: np.ones(len(each), dtype=np.int64) for level, each in rows.items()}
-    chosen = [rows.get(level, none) for level in levels]
-    ones = np.concatenate([none, *(times.get(level, none) for level in levels)])
-    starts = np.concatenate(([0], np.cumsum([len(each) for each in chosen])))
-    return sp.csc_array((ones, np.concatenate([none, *chosen]), starts), shape=(len(cells), len(levels)))
+        number: dict[Any, int] = {}
+        codes = [number.setdefault(None if cell is None else str(cell), len(number)) for cell in cells.tolist()]
+        counts, words = (
+            sp.csc_array((np.ones(n, dtype=np.int64), (np.arange(n), codes)), (n, len(number))),
+            list(number),
+        )
+    missing = getattr(table, "missing", {}).get(name, np.zeros(n, dtype=bool))
+    counts = sp.hstack((counts, missing.astype(np.int64)[:, None], sp.csc_array((n, 1), dtype=np.int64)), format="csc")
+    column = {word: j for j, word in enumerate(words)} | {None: len(words)}
+    return counts[:, [column.get(each, len(words) + 1) for each in categories]]
 
 
 def _counts(cells: Any) -> tuple[Any, list[str]]:
     """Return how often each word occurs in some texts, as a sparse matrix by columns, and the words."""
     import scipy.sparse as sp
 
-    found = bag(cells.tolist(), 0)
-    ones = np.ones(len(found.rows), dtype=np.int64)
-    return sp.csc_array((ones, (found.rows, found.places)), shape=(len(cells), len(found.words))), found.words
+    words = bag(cells.tolist(), 0)
+    ones = np.ones(len(words.rows), dtype=np.int64)
+    return sp.csc_array((ones, (words.rows, words.places)), shape=(len(cells), len(words.words))), words.words
 
 
 def unrounded(names: list[str], X: Array, table: Any) -> Array:
     """Return a design of decimals with the products, and the long numbers, that floats have rounded."""
-    known, found = _known(table, names), X
+    known, exact_table = _known(table, names), X
     for j, name in enumerate(names):
         spec = known.get(name) or _product(name, known)
         exact = None if spec is None else _column(spec, table, DECIMAL)
         if exact is not None and exact.dtype == object and np.allclose(exact.astype(float), X[:, j], 1e-12, 0.0):
-            found = found.astype(object)
-            found[:, j] = exact
-    return found
+            exact_table = exact_table.astype(object)
+            exact_table[:, j] = exact
+    return exact_table
 
 
 def _column(spec: Spec, table: Any, values: Values) -> Any:
     if "product" in spec:
         factors = [_column(each, table, values) for each in spec["product"]]
         if values == DECIMAL and not _product_is_exact(factors):
-            exact = [[shown(value, i, "") for i, value in enumerate(each.tolist())] for each in factors]
-            total = np.empty(len(exact[0]), dtype=object)
-            total[:] = [math.prod(row) for row in zip(*exact, strict=True)]
-            return total
-        found: Array = factors[0]
-        for each in factors[1:]:
-            found = found * each
-        return found
+            factors = [np.array([shown(v, i, "") for i, v in enumerate(each.tolist())], object) for each in factors]
+        return math.prod(factors[1:], start=factors[0])
     if "level" in spec:
         return _indicators(table, spec["column"], spec.get("kind"), [spec["level"]]).toarray().ravel()
     cells = _cells(table, spec["column"])
     if values == BINARY and isinstance(cells, LongColumn):
         cells = cells.near
-    if cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal | Fraction):
+    if _are_words(cells):
         raise DataError(f"column {spec['column']!r}", "it has cells that are not numbers")
     if "equals" in spec:
         wanted = Decimal(spec["equals"])
@@ -244,27 +239,22 @@ def _sparse(columns: list[Any], values: Values) -> Any:
     """Return columns as one sparse matrix of machine numbers, or refuse those that are longer."""
     import scipy.sparse as sp
 
-    found: list[Any] = []
+    blocks, rounds = list[Any](), False
     for column in columns:
         exact = column if is_sparse(column) else np.asarray(column)
         if exact.dtype == object:
             near = exact.astype(np.float64)
             read = Fraction if values == BINARY else (lambda value: Fraction(repr(value)))
-            if any(
-                shown(a, i, "", values) != read(b) for i, (a, b) in enumerate(zip(exact, near.tolist(), strict=True))
-            ):
-                _refuse_long()
+            pairs = zip(exact, near.tolist(), strict=True)
+            rounds |= any(shown(a, i, "", values) != read(b) for i, (a, b) in enumerate(pairs))
             exact = near
-        found.append(exact if is_sparse(exact) else sp.csr_array(exact.reshape(-1, 1)))
-    if any(f.dtype.kind == "f" for f in found) and any(f.dtype.kind in "iu" and abs(f).max() >= 1 << 53 for f in found):
-        _refuse_long()
-    kind = np.float64 if any(f.dtype.kind == "f" for f in found) else np.int64
-    return sp.csr_array(sp.hstack([each.astype(kind) for each in found]))
-
-
-def _refuse_long() -> None:
-    what = "numbers of more than 15 digits do not go with factors of hundreds of levels"
-    raise DataError("", f"{what}: round them, or {{0}}", ("values", BINARY))
+        blocks.append(exact if is_sparse(exact) else sp.csr_array(exact.reshape(-1, 1)))
+    kind = np.float64 if any(each.dtype.kind == "f" for each in blocks) else np.int64
+    rounds |= kind == np.float64 and any(each.dtype.kind in "iu" and abs(each).max() >= 1 << 53 for each in blocks)
+    if rounds:
+        what = "numbers of more than 15 digits do not go with factors of hundreds of levels"
+        raise DataError("", f"{what}: round them, or {{0}}", ("values", BINARY))
+    return sp.csr_array(sp.hstack([each.astype(kind) for each in blocks]))
 
 
 def _long_decimals(columns: list[Any]) -> LongDecimals:

@@ -13,16 +13,21 @@ from linsep.prove.check.linsep_check import SEPARATED
 from linsep.prove.linear_algebra.algebra import one_column as column
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.regression.cone import RegressionFace, whole
-from linsep.prove.regression.contrasts import contrast
 from linsep.prove.regression.documents import certificate, check_claims, document, response_of
 from linsep.prove.regression.families import Model
-from linsep.prove.regression.inputs import ORDERED, Given, gather, with_factors
+from linsep.prove.regression.inputs import Given, gather
 from linsep.prove.regression.predictions import Refit, limiting, predicted
-from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses
+from linsep.prove.regression.responses import ORDERED
+from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses, contrast
 from linsep.prove.regression.words import summary
 from linsep.wording import digits
 
 COMPLETE, QUASI, OVERLAP = "complete", "quasi", "overlap"
+
+
+def kind_of(separated: Array) -> str:
+    """Return the kind of separation, by which constraints are separated."""
+    return OVERLAP if not separated.any() else COMPLETE if separated.all() else QUASI
 
 
 class Coefficient(NamedTuple):
@@ -75,18 +80,16 @@ class Separation:
     ('+inf', 'finite')
     """
 
-    def __init__(
-        self, given: Given, model: Model, face: RegressionFace, notes: list[str], listed: int | None = None
-    ) -> None:
+    def __init__(self, given: Given, model: Model, face: RegressionFace, notes: list[str]) -> None:
         self.given, self.model, self.face = given, model, face
-        self.listed = len(model.names) if listed is None else listed  # coefficients that are shown, the first ones
+        self.listed = len(model.names) - given.hidden  # coefficients that are shown, the first ones
         self.names, self.notes, self.family = model.names, notes, given.family
         self._finder = Statuses(face)
         self.dimension, self.rank = face.dimension, len(face.columns)
         self.position = {unknown: k for k, unknown in enumerate(face.columns)}
         self.split = face.separated[model.system.ids]
-        self.kind = OVERLAP if not self.split.any() else COMPLETE if self.split.all() else QUASI
-        self.statuses = [self._own(j) for j in range(len(self.names))]
+        self.kind = kind_of(self.split)
+        self.statuses = [self._coefficient_status(j) for j in range(len(self.names))]
 
     # -----------------------------------------------------------------------------------------------------------
     # What was found
@@ -94,24 +97,14 @@ class Separation:
     @cached_property
     def separated(self) -> Array:
         """Observations all of whose rows are separated."""
-        return self._observations[1]
+        owners = np.stack((self.model.first, self.model.second))
+        unseparated = owners[:, ~self.split]
+        return np.setdiff1d(owners[owners >= 0], unseparated)
 
     @cached_property
     def rest(self) -> Array:
         """Observations that still matter."""
-        return self._observations[0]
-
-    @cached_property
-    def _observations(self) -> tuple[Array, Array]:
-        model, n = self.model, self.given.n
-        open_, seen = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-        for owner in (model.first, model.second):
-            fair = owner >= 0
-            seen[owner[fair]] = True
-            open_[owner[fair & ~self.split]] = True
-        counted = np.zeros(n, dtype=bool)
-        counted[self.given.which] = True
-        return np.flatnonzero(counted & (open_ | ~seen)), np.flatnonzero(seen & ~open_)
+        return np.setdiff1d(self.given.which, self.separated)
 
     @cached_property
     def direction(self) -> tuple[int, ...]:
@@ -152,51 +145,44 @@ class Separation:
     @cached_property
     def estimable(self) -> list[dict[str, Fraction]]:
         """A basis of the functions that have a finite estimate."""
-        V, kept = self.face.span, self.face.columns
-        name = {unknown: self.names[j] for j, unknown in enumerate(self.model.order)}
-        scale = {unknown: self.model.scales[j] for j, unknown in enumerate(self.model.order)}
-        table = V.tolist()
-        own = {}  # the row in which each column of the basis has an entry alone
+        kept, coefficient = self.face.columns, {unknown: j for j, unknown in enumerate(self.model.order)}
+        table = [[int(value) for value in row] for row in self.face.span.tolist()]
+        single = {}  # the row in which each column of the basis has an entry alone
         for i, row in enumerate(table):
             used = [k for k, value in enumerate(row) if value]
             if len(used) == 1:
-                own[used[0]] = i
-        found = []
-        for i in [i for i in range(len(kept)) if i not in own.values()]:
-            parts = {i: Fraction(1)}
-            for k, free in own.items():
-                if table[i][k]:
-                    parts[free] = -Fraction(int(table[i][k]), int(table[free][k]))
-            numbers = {name[kept[at]]: value / scale[kept[at]] for at, value in parts.items()}
-            unit = numbers[name[kept[i]]]
-            for at, v in (
-                self.alias_vectors if self.given.alias == "keep" else ()
-            ):  # as the columns it depends on ask for
-                along = sum((numbers.get(name, 0) * v[j] for j, name in enumerate(self.names) if j != at), Fraction(0))
-                numbers[self.names[at]] = -along / v[at]
-            found.append({each: numbers[each] / unit for each in self.names if numbers.get(each)})
-        return found
+                single[used[0]] = i
+        functions = []
+        for i in [i for i in range(len(kept)) if i not in single.values()]:
+            parts = {i: Fraction(1)} | {free: Fraction(-table[i][k], table[free][k]) for k, free in single.items()}
+            numbers = {coefficient[kept[k]]: value for k, value in parts.items() if value}
+            numbers = {j: value / self.model.scales[j] for j, value in numbers.items()}
+            unit = numbers[coefficient[kept[i]]]
+            for at, v in self.alias_vectors if self.given.alias == "keep" else ():  # as the columns depended on ask for
+                along = sum((value * v[j] for j, value in numbers.items() if j != at), Fraction(0))
+                numbers[at] = -along / v[at]
+            functions.append({self.names[j]: numbers[j] / unit for j in sorted(numbers) if numbers[j]})
+        return functions
 
     @property
     def aliased(self) -> dict[str, dict[str, Fraction]]:
         """Columns that depend on others, each with the columns it depends on."""
-        names = self.names
-        return {
-            names[at]: {names[j]: -value / v[at] for j, value in enumerate(v) if value and j != at}
-            for at, v in self.alias_vectors
-            if at < self.listed
-        }
+        names, parts = self.names, {}
+        for at, v in self.alias_vectors:
+            if at < self.listed:
+                parts[names[at]] = {names[j]: -value / v[at] for j, value in enumerate(v) if value and j != at}
+        return parts
 
     @cached_property
     def alias_vectors(self) -> list[tuple[int, list[Fraction]]]:
         """Coefficients outside the columns that are kept, each with a vector by coefficient that all rows are 0 on."""
         N, model = self.face.aliases, self.model
-        found = []
+        vectors = []
         for k in range(N.ncols()):
             v = [Fraction(int(N[u, k]) * scale) for u, scale in zip(model.order, model.scales, strict=True)]
             at = next(j for j, unknown in enumerate(model.order) if v[j] and unknown not in self.position)
-            found.append((at, v))
-        return found
+            vectors.append((at, v))
+        return vectors
 
     # -----------------------------------------------------------------------------------------------------------
     # Functions of the coefficients
@@ -220,7 +206,7 @@ class Separation:
         >>> found.status("a"), found.status("a + b")
         ('+inf', 'undetermined')
         """
-        return self.status_of([Fraction(0), *contrast(c, self.names)][1:])
+        return self.status_of(contrast(c, self.names))
 
     def status_of(self, c: list[Fraction]) -> str:
         """Return the status of a function with one number for every coefficient."""
@@ -228,9 +214,9 @@ class Separation:
         if inner is None:
             return ALIASED
         status = self._finder.status(inner)
-        closed = self._closed if status in (UP, DOWN) else None
-        # what only the gap of an empty category moves need not move
-        return UNDETERMINED if closed is not None and not sum(a * b for a, b in zip(c, closed, strict=True)) else status
+        if self.empty and status in (UP, DOWN) and not sum(a * b for a, b in zip(c, self._closed, strict=True)):
+            return UNDETERMINED  # what only the gap of an empty category moves need not move
+        return status
 
     @cached_property
     def empty(self) -> list[int]:
@@ -241,22 +227,20 @@ class Separation:
         return sorted(set(range(len(classes))) - set(codes[self.given.which].tolist()))
 
     @cached_property
-    def _closed(self) -> list[int] | None:
-        """The generic direction with the thresholds around empty categories made one; None if there are none.
+    def _closed(self) -> list[int]:
+        """The generic direction with the thresholds around empty categories made one.
 
         The likelihood rises as much along it: raising the lower threshold of an empty category to its upper one makes
         the rows below likelier and no row less likely; at the lower end lowering the upper one does.
         """
-        if not self.empty:
-            return None
-        found, K = list(self.direction), len(self.model.classes)
+        direction, K = list(self.direction), len(self.model.classes)
         first = next(k for k in range(K) if k not in self.empty)
         for k in range(first + 1, K - 1):
             if k in self.empty:
-                found[k] = found[k - 1]
+                direction[k] = direction[k - 1]
         for k in range(first - 1, 0, -1):
-            found[k - 1] = found[k]
-        return found
+            direction[k - 1] = direction[k]
+        return direction
 
     def _inner(self, c: list[Fraction]) -> dict[int, int] | None:
         """Return a function in the unknowns of the face, times a positive number; None if it is not estimable."""
@@ -278,8 +262,7 @@ class Separation:
         """Return the unit vector of a coefficient that is kept, exactly as large as its column."""
         return {self.position[self.model.order[j]]: self.model.scales[j]}
 
-    def _own(self, j: int) -> str:
-        """Return the status of a coefficient."""
+    def _coefficient_status(self, j: int) -> str:
         unknown, aliases = self.model.order[j], self.face.aliases
         shared = self.given.alias == "keep" and any(aliases[unknown, k] for k in range(aliases.ncols()))
         return ALIASED if shared or unknown not in self.position else self._finder.status(self._unit(j))
@@ -337,22 +320,21 @@ class Separation:
         """
         given = self.given
         if X is not None:
-            hidden = len(self.names) - self.listed
             options = {
-                "family": given.family, "names": list(given.names)[: len(given.names) - hidden],
+                "family": given.family, "names": list(given.names)[: len(given.names) - given.hidden],
                 "fit_intercept": given.offset, "values": given.values, "alias": given.alias, **others,
             }  # fmt: skip
             if given.family in ORDERED:
                 options["order"] = self.model.classes
             try:
-                given = with_factors(gather(X, y, options))
+                given = gather(X, y, options)
             except ValueError:
                 return False
         roles, columns = response_of(given)
         claimed = self.certificate()
         if claimed["response"] != roles or claimed["names"] != list(given.names):
             return False
-        return bool(check_claims(claimed, given.X, columns, plain=plain).holds)
+        return check_claims(claimed, given.X, columns, plain=plain).holds
 
     def to_json(self, *, note: str | None = None) -> str:
         """Return the proof as a JSON document about these data.

@@ -12,19 +12,15 @@ from linsep.data.arrays import is_sparse
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import ParameterError
 from linsep.problem import Values
-from linsep.prove.numbers.cells import (
-    Cells,
-    LongDecimals,
-)
+from linsep.prove.numbers.cells import Cells, LongDecimals, short_cells
 from linsep.prove.numbers.decimals import as_decimals
 from linsep.prove.numbers.given import BINARY, DECIMAL
 from linsep.prove.regression.cone import RegressionFace, reduce
-from linsep.prove.regression.families import modeled
-from linsep.prove.regression.inputs import Given, gather, with_factors
-from linsep.prove.regression.results import COMPLETE, OVERLAP, QUASI, Separation
+from linsep.prove.regression.families import Model, modeled
+from linsep.prove.regression.inputs import Given, gather
+from linsep.prove.regression.results import Separation, kind_of
 
-_LOOK = 64  # rows that show whether floats are short decimals
-_BLOCK = 4096  # rows that are looked at together
+_SAMPLE = 64  # rows that show, most often, whether floats are short decimals
 
 
 def separation(
@@ -41,7 +37,7 @@ def separation(
     absorb: Any = None,
     order: Any = None,
     time_limit: float | None = None,
-) -> Any:
+) -> Separation:
     """Decide which coefficients of a regression model have infinite maximum likelihood estimates, and prove it.
 
     It decides this before anything is fitted, in exact arithmetic, without any tolerance.
@@ -111,64 +107,54 @@ def separation(
         return decide(gather(X, y, options), clock)
 
 
-def decide(given: Given, clock: Clock) -> Any:
+def decide(given: Given, clock: Clock) -> Separation:
     """Build the rows of a model and reduce them.
 
     Raises OutOfTime or Cancelled.
     """
     with quiet_algebra():
-        full = with_factors(given)
-        model, exact = modeled(full, clock)
-        listed = len(model.names) - (len(full.names) - len(given.names))
+        model, design = modeled(given, clock)
+        listed = len(model.names) - given.hidden
         face = reduce(model.system, model.order[listed:] + model.order[:listed])  # columns may depend on factors
-        return Separation(full, model, face, _notes(full, exact, face), listed)
+        return Separation(given, model, face, [*given.notes, *_notes(given, model, design, face)])
 
 
-def _notes(given: Given, exact: Cells, face: RegressionFace) -> list[str]:
-    """Say where decimals and binary numbers do not agree."""
-    notes = list(given.notes)
-    other = _other_values(given, exact)
-    if other is not None:
-        model, _ = modeled(replace(given, values=other), face.system.clock)
-        found = reduce(model.system, model.order)
-        here, there = (f.separated[model.system.ids] for f in (face, found))
-        if len(found.columns) != len(face.columns) or here.any() != there.any() or here.all() != there.all():
-            kinds = [OVERLAP if not s.any() else COMPLETE if s.all() else QUASI for s in (here, there)]
-            notes.append(
-                f"as {given.values} numbers the design has rank {len(face.columns)} and the answer is {kinds[0]}; as "
-                f"{other} numbers rank {len(found.columns)} and {kinds[1]}"
-            )
-    return notes
+def _notes(given: Given, model: Model, design: Cells, face: RegressionFace) -> list[str]:
+    """Return a note if decimals and binary numbers have other answers."""
+    other = _other_values(given, design)
+    if other is None:
+        return []
+    again = modeled(replace(given, values=other), face.system.clock)[0]
+    faces = face, reduce(again.system, again.order)
+    ranks, kinds = (
+        [len(each.columns) for each in faces],
+        [kind_of(each.separated[model.system.ids]) for each in faces],
+    )
+    if ranks[0] == ranks[1] and kinds[0] == kinds[1]:
+        return []
+    return [
+        f"as {given.values} numbers the design has rank {ranks[0]} and the answer is {kinds[0]}; as {other} numbers "
+        f"rank {ranks[1]} and {kinds[1]}"
+    ]
 
 
-def _other_values(given: Given, exact: Cells) -> Values | None:
+def _other_values(given: Given, design: Cells) -> Values | None:
     """Return the other way to read the cells where it may matter: short decimals that are no binary fractions."""
     X = given.X
     if is_sparse(X) or X.dtype.kind not in "fO":
         return None
-    if given.values == DECIMAL:
-        return None if _is_binary(exact, X) else BINARY
-    if X.dtype != np.float64 or as_decimals(X[:_LOOK], None, X.shape[1]) is None:
-        return None
-    blocks = np.split(X, range(_BLOCK, len(X), _BLOCK))
-    if all((part == np.rint(part)).all() for part in blocks):
-        return None  # whole numbers are the same either way
-    found = as_decimals(X, None, X.shape[1])
-    if found is None:
-        return None
-    units = 2.0 ** found[1]  # a decimal of k places is a binary fraction if it is a multiple of 2**-k
-    return None if all((part * units == np.rint(part * units)).all() for part in blocks) else DECIMAL
-
-
-def _is_binary(found: Cells, X: Any) -> bool:
-    """Return whether the exact decimals are the binary numbers that the floats are, or no cell is a float."""
     if X.dtype == object:
-        return isinstance(X, LongDecimals) or not any(isinstance(value, float | str | bytes) for value in X.flat)
-    if found.exact is not None:
-        return False
-    for j, scale in enumerate(found.scales):
-        twos = scale & -scale  # a decimal that is a binary fraction has a numerator divisible by the odd part
-        odd = min(scale // twos, (1 << 63) - 1)  # no cell but 0 is a multiple of a larger one
-        if (found.matrix[:, j] % odd).any():
-            return False
-    return True
+        floats = not isinstance(X, LongDecimals) and any(isinstance(value, float | str | bytes) for value in X.flat)
+        return BINARY if given.values == DECIMAL and floats else None
+    if given.values == DECIMAL:
+        return None if design.exact is None and _is_binary(design) else BINARY
+    if X.dtype != np.float64 or as_decimals(X[:_SAMPLE], None, X.shape[1]) is None:
+        return None
+    decimals = short_cells(X, DECIMAL)
+    return None if decimals is None or _is_binary(decimals) else DECIMAL
+
+
+def _is_binary(decimals: Cells) -> bool:
+    """Return whether short decimals are binary fractions: their numerators are divisible by the odd part of a scale."""
+    odd = [min(scale // (scale & -scale), (1 << 63) - 1) for scale in decimals.scales]  # of a larger one only 0 is
+    return not any((decimals.matrix[:, j] % each).any() for j, each in enumerate(odd))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from copy import copy
+import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 from linsep.data import cells
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.row_numbers import Dropped
-from linsep.data.schema import BOOLEAN, DATE, TEXT, WORD, is_numeric
+from linsep.data.schema import BOOLEAN, DATE, TEXT, WORD, is_numeric, listed
 from linsep.data.tables import TableSource, is_string
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
 from linsep.prove.numbers.text import some_rounded
 
-_SOME = 1000  # cells that nearly always show whether doubles round some number
+_SAMPLE = 1000  # cells that nearly always show whether doubles round some number
 _SURE = 16  # characters, of which at most 15 are digits of a number that a float holds,
 _TINY = "[eE]-0*[0-9]{3}"  # unless it is tiny
 _BEYOND = "[eE][+-]?0*[0-9]{5}"  # exponents that no exact search takes
@@ -36,20 +36,20 @@ class ColumnCategories(NamedTuple):
     ordered: bool
 
 
-class LongColumn:
-    """Decimals that doubles round: an array of ``Decimal`` whose cells are made of their text when they are asked for.
+def unknown(name: str, names: Sequence[str], what: str = "column") -> DataError:
+    """Return the error that there is no such name."""
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {listed(names)}"
+    return DataError("", f"no {what} is named {name!r}; {hint}")
 
-    Parameters
-    ----------
-    near : ndarray of shape (n,)
-        The doubles nearest to them.
-    texts : array of Arrow
-    """
+
+class LongColumn:
+    """Decimals that doubles round: an array of ``Decimal`` whose cells are made of their text when asked for."""
 
     dtype = np.dtype(object)
 
     def __init__(self, near: Floats, texts: Any) -> None:
-        self.near, self.texts = near, texts
+        self.near, self.texts = near, texts  # the nearest doubles, and an array of Arrow
 
     def __len__(self) -> int:
         return len(self.near)
@@ -81,28 +81,14 @@ class LongColumn:
 
 @dataclass
 class ModelTable:
-    """Columns by name: arrays of numbers, exact where floats are too short, or of words, in which None is missing.
-
-    Attributes
-    ----------
-    kinds : dict
-        What each column holds, in the words of the schema.
-    missing : dict
-        Which cells have no value, of the columns where some have none.
-    categories : dict
-        Those of the columns that carry some.
-    source : TableSource or None
-        Where the rows come from.
-    dropped : Dropped
-        Rows of the source that are not here.
-    """
+    """Columns by name: arrays of numbers, exact where floats are too short, or of words, in which None is missing."""
 
     cells: dict[str, Any]
-    kinds: dict[str, str]
-    missing: dict[str, Array] = field(default_factory=dict)
-    categories: dict[str, ColumnCategories] = field(default_factory=dict)
+    kinds: dict[str, str]  # what each column holds, in the words of the schema
+    missing: dict[str, Array] = field(default_factory=dict)  # which cells have no value, where some have none
+    categories: dict[str, ColumnCategories] = field(default_factory=dict)  # of columns that carry some
     source: TableSource | None = None
-    dropped: Dropped = field(default_factory=Dropped)
+    dropped: Dropped = field(default_factory=Dropped)  # rows of the source that are not here
 
     @property
     def columns(self) -> list[str]:
@@ -118,10 +104,12 @@ class ModelTable:
     def where(self, row: int) -> str:
         """Return what a row is called: its file and line, or its number in the source."""
         (number,) = self.dropped.in_source([row]).tolist()
-        places = None if self.source is None else self.source.locate([number])
-        if places is not None:
-            return f"{places[0].file}:{places[0].line}"
-        return f"row {number}" if self.source is None else f"{self.source.files[0].name}: row {number}"
+        if self.source is None:
+            return f"row {number}"
+        places = self.source.locate([number])
+        if places is None:
+            return f"{self.source.files[0].name}: row {number}"
+        return f"{places[0].file}:{places[0].line}"
 
     def lines(self, rows: Array) -> list[int] | None:
         """Return the lines in which rows of the source begin; None if it has no lines."""
@@ -162,29 +150,28 @@ class ModelTable:
         dropped = Dropped(np.flatnonzero(absent), rows, counts)
         if len(kept) == 0:
             raise DataError("", f"no row is left: linsep drops {dropped.words()}")
-        found = {name: column[kept] for name, column in self.cells.items()}
-        return replace(self, cells=found, missing={}, dropped=dropped)
+        cells = {name: column[kept] for name, column in self.cells.items()}
+        return replace(self, cells=cells, missing={}, dropped=dropped)
 
     def nearest_doubles(self) -> ModelTable:
         """Return the table with the doubles nearest to numbers that are longer."""
-        found = copy(self)
-        found.cells = {name: c.near if isinstance(c, LongColumn) else c for name, c in self.cells.items()}
-        return found
+        cells = {name: c.near if isinstance(c, LongColumn) else c for name, c in self.cells.items()}
+        return replace(self, cells=cells)
 
     def to_pandas(self) -> Any:
         """Return a frame of pandas; a word that is missing is the word "missing"."""
         import pandas as pd
 
-        made: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for name, column in self.cells.items():
             if name in self.categories:
                 each = self.categories[name]
-                made[name] = pd.Categorical(column, categories=list(each.labels), ordered=each.ordered)
+                columns[name] = pd.Categorical(column, categories=list(each.labels), ordered=each.ordered)
             elif name in self.missing and not is_numeric(self.kinds[name]):
-                made[name] = np.where(self.missing[name], "missing", column)
+                columns[name] = np.where(self.missing[name], "missing", column)
             else:
-                made[name] = np.asarray(column)
-        return pd.DataFrame(made)
+                columns[name] = np.asarray(column)
+        return pd.DataFrame(columns)
 
 
 def read_table(source: TableSource, kinds: Mapping[str, str], response: frozenset[str] = frozenset()) -> ModelTable:
@@ -200,37 +187,31 @@ def read_table(source: TableSource, kinds: Mapping[str, str], response: frozense
         raise DataError(source.files[0].name, "no rows")
     whole = pa.concat_tables(blocks, promote_options="permissive").unify_dictionaries()
     del blocks
-    found = ModelTable({}, dict(kinds), source=source)
-    for name, kind in kinds.items():
+    table = ModelTable({}, dict(kinds), source=source)
+    for name in kinds:
         column = whole.column(name).combine_chunks()
         whole = whole.drop_columns([name])  # the memory of each is free again
         if pa.types.is_dictionary(column.type):
             known, ordered = column.dictionary, column.type.ordered
             if not pa.types.is_temporal(known.type):
                 labels = [str(label) for label in known.to_pylist() if label is not None]
-                found.categories[name] = ColumnCategories(tuple(labels), bool(ordered))
+                table.categories[name] = ColumnCategories(tuple(labels), bool(ordered))
             known = known.cast(pa.large_string()) if is_string(known.type) else known
             column = known.take(column.indices)
-        written = is_string(column.type) or pa.types.is_null(column.type)
-        values, absent = (
-            _of_text(found, name, kind, column, deciding, name in response) if written else _of_types(column)
-        )
-        if not is_numeric(found.kinds[name]):
-            values = _spelled(values, absent)
+        if is_string(column.type) or pa.types.is_null(column.type):
+            values, absent = _written_cells(table, name, column, deciding, name in response)
+        else:
+            values, absent = _typed_cells(column)
+        if not is_numeric(table.kinds[name]):
+            values = np.array([value if isinstance(value, str) else str(value) for value in values.tolist()], object)
+            values[absent] = None
         if absent.any():
-            found.missing[name] = absent
-        found.cells[name] = values
-    return found
+            table.missing[name] = absent
+        table.cells[name] = values
+    return table
 
 
-def _spelled(values: Array, absent: Array) -> Array:
-    """Return the cells of a column of words as strings, None where they are missing."""
-    found = np.array([value if isinstance(value, str) else str(value) for value in values.tolist()], dtype=object)
-    found[absent] = None
-    return found
-
-
-def _of_types(column: Any) -> tuple[Any, Array]:
+def _typed_cells(column: Any) -> tuple[Any, Array]:
     """Return typed cells as numbers or words, and which are missing."""
     kind = column.type
     gap = pc.or_kleene(pc.is_null(column), pc.is_nan(column)) if pa.types.is_floating(kind) else pc.is_null(column)
@@ -254,14 +235,14 @@ def _moments(column: Any, gap: Any) -> Array:
     numbers = numpy_view(pc.if_else(gap, zero(ticks.type), ticks)).astype(np.int64)
     if (numbers % unit == 0).all():
         return numbers // unit
-    found = np.empty(len(numbers), dtype=object)
-    found[:] = [Fraction(number, unit) for number in numbers.tolist()]
-    return found
+    moments = np.empty(len(numbers), dtype=object)
+    moments[:] = [Fraction(number, unit) for number in numbers.tolist()]
+    return moments
 
 
-def _of_text(found: ModelTable, name: str, kind: str, column: Any, deciding: int, response: bool) -> tuple[Any, Array]:
+def _written_cells(table: ModelTable, name: str, column: Any, deciding: int, response: bool) -> tuple[Any, Array]:
     """Return written cells as numbers or words, and which are missing; a late word may change the kind."""
-    source = found.source
+    source, kind = table.source, table.kinds[name]
     assert source is not None
     if response and (kind == BOOLEAN or not is_numeric(kind)):
         kind = WORD
@@ -274,59 +255,50 @@ def _of_text(found: ModelTable, name: str, kind: str, column: Any, deciding: int
             numbers = _numbers(bare, gap, kind, point)
         except FloatingPointError as error:
             what = "the number is out of range; drop the row or correct the number"
-            raise DataError(f"{found.where(error.args[0])}, column {name!r}", what) from None
+            raise DataError(f"{table.where(error.args[0])}, column {name!r}", what) from None
         if numbers is not None:
-            found.kinds[name] = kind
+            table.kinds[name] = kind
             return numbers, absent
         if response:
             break
-        row = _odd_row(bare, absent, kind, point)
-        where = f"{found.where(row)}, column {source.named(name)}"
+        some = (row for row in np.flatnonzero(~absent).tolist() if not cells.fits(kind, bare[row].as_py(), point))
+        row = next(some, 0)
+        where = f"{table.where(row)}, column {source.named(name)}"
         kind = source.change_kind(source.wrong_kind(where, name, bare[row].as_py()), row < deciding)
-    found.kinds[name] = WORD if is_numeric(kind) else kind
-    if found.kinds[name] == TEXT:
-        return np.array(column.fill_null(word("").cast(column.type)).to_pylist(), dtype=object), absent
-    coded = (bare if response else column.fill_null(word("").cast(column.type))).dictionary_encode()
+    table.kinds[name] = WORD if is_numeric(kind) else kind
+    words_of_rows = bare if response and table.kinds[name] != TEXT else column.fill_null(word("").cast(column.type))
+    coded = words_of_rows.dictionary_encode()
     return np.array(coded.dictionary.to_pylist(), dtype=object)[numpy_view(coded.indices)], absent
-
-
-def _odd_row(column: Any, absent: Array, kind: str, point: str) -> int:
-    """Return the first row whose cell is not of a kind."""
-    for row, (cell, gap) in enumerate(zip(column.to_pylist(), absent.tolist(), strict=True)):
-        if not gap and not cells.fits(kind, cell, point):
-            return row
-    return 0
 
 
 def _numbers(column: Any, gap: Any, kind: str, point: str) -> Any:
     """Return cells of text as numbers, 0 for gaps; None if some are none; raise the row of one that is not finite."""
-    there = pc.replace_with_mask(column, gap, pa.nulls(pc.sum(gap).as_py() or 0, pa.string()))
+    given = pc.replace_with_mask(column, gap, pa.nulls(pc.sum(gap).as_py() or 0, pa.string()))
     if kind == BOOLEAN or kind.startswith(DATE):
-        found = cells.values(there, f"{DATE}:iso" if kind == DATE else kind, point)
-        if found is None:
+        values = cells.values(given, f"{DATE}:iso" if kind == DATE else kind, point)
+        if values is None:
             return None
-        days: Array = np.nan_to_num(found)
+        days: Array = np.nan_to_num(values)
         return days.astype(np.int64) if (days == np.rint(days)).all() else days
-    plain = cells.plain_numbers(there, kind, point)
+    plain = cells.plain_numbers(given, kind, point)
     if plain is None:
         return None
     filled = pc.if_else(gap, word("0"), plain)
-    longest = pc.max(pc.utf8_length(filled)).as_py() or 0
-    for type_ in (pa.int64(), pa.float64()):
-        try:
-            numbers = numpy_view(filled.cast(type_))
-        except pa.ArrowInvalid:
-            continue
-        if type_ == pa.float64():
-            if not np.isfinite(numbers).all():
-                raise FloatingPointError(int(np.argmin(np.isfinite(numbers))))
-            if longest > _SURE or pc.any(pc.match_substring_regex(filled, _TINY)).as_py():
-                if longest > _MOST_CHARACTERS or pc.any(pc.match_substring_regex(filled, _BEYOND)).as_py():
-                    beyond = pc.or_(
-                        pc.greater(pc.utf8_length(filled), _MOST_CHARACTERS), pc.match_substring_regex(filled, _BEYOND)
-                    )
-                    raise FloatingPointError(beyond.to_pylist().index(True))
-                if some_rounded(filled[:_SOME]) or some_rounded(filled, numbers):
-                    return LongColumn(numbers, filled)
-        return numbers
-    return None
+    try:
+        return numpy_view(filled.cast(pa.int64()))
+    except pa.ArrowInvalid:
+        pass
+    try:
+        numbers = numpy_view(filled.cast(pa.float64()))
+    except pa.ArrowInvalid:
+        return None
+    beyond = ~np.isfinite(numbers)
+    lengths = pc.utf8_length(filled)
+    if (pc.max(lengths).as_py() or 0) > _SURE or pc.any(pc.match_substring_regex(filled, _TINY)).as_py():
+        too_long = pc.or_(pc.greater(lengths, _MOST_CHARACTERS), pc.match_substring_regex(filled, _BEYOND))
+        beyond |= numpy_view(too_long)
+        if not beyond.any() and (some_rounded(filled[:_SAMPLE]) or some_rounded(filled, numbers)):
+            return LongColumn(numbers, filled)
+    if beyond.any():
+        raise FloatingPointError(int(np.argmax(beyond)))
+    return numbers
