@@ -80,6 +80,17 @@ class Declared(NamedTuple):
         *most, last = found
         return f"{', '.join(most)} or {last}" if most else last
 
+    def type_words(self) -> str:
+        """Return the type as the reference writes it."""
+        words = [f"{{{', '.join(map(repr, self.choices))}}}"] if self.choices else []
+        for kind in self.members:
+            if get_origin(kind) is list:
+                words.append("list of row numbers")
+            elif get_origin(kind) is not Literal:
+                words.append(getattr(kind, "__name__", "callable").lower())
+        *most, last = [*words, "None"] if NoneType in get_args(self.kind) else words
+        return f"{', '.join(most)} or {last}" if most else last
+
     def _number(self, kind: type) -> str:
         about, whole = self.about, "whole " if kind is int else ""
         if about.above is not None and about.below is not None:

@@ -131,24 +131,8 @@ def _whole_numbers(classes: Array) -> tuple[list[int], dict[int, Any]]:
 def from_liblinear(path: Path) -> Perceptron:
     r"""Read LIBLINEAR model text as a Perceptron with the same predictions, ready for ``partial_fit``.
 
-    Parameters
-    ----------
-    path : path-like
-        A model that LIBLINEAR wrote, of any of its solvers for classification.
-
-    Returns
-    -------
-    model : Perceptron
-        It has weights and labels but no record of a run.
-
-    Raises
-    ------
-    ValueError
-        If the file is not LIBLINEAR model text, or a model of regression or of one class.
-
-    See Also
-    --------
-    to_liblinear : writes such a file.
+    LIBLINEAR may have written it with any of its solvers for classification; a ``ValueError`` says so if it is a model
+    of regression or of one class. The Perceptron has weights and labels but no record of a run.
 
     Examples
     --------

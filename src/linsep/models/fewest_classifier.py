@@ -26,28 +26,19 @@ class FewestErrorsClassifier(FewestErrorsParameters, Linear):
 
     Parameters
     ----------
-    fit_intercept : bool, default=True
-        Whether the plane may have an offset; without one it goes through the origin.
-    time_limit : float, default=10.0
+    time_limit
         Seconds for the search; then the best plane found is used. None waits until it is proved to be the best.
-    max_nodes : int, default=None
+    max_nodes
         Largest number of nodes in the search tree: with ``time_limit=None`` the same plane on every machine.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, d) or (classes, d)
-    intercept_ : ndarray of shape (1,) or (classes,)
-    classes_ : ndarray of shape (classes,)
-        Labels; of two, the second is the positive one.
     errors_lower_, errors_upper_ : int
         No plane has fewer training errors than the first; this one has as many as the second.
     wrong_ : ndarray of shape (k,)
         Training rows that are wrong, the most doubtful first.
     fewest_ : Fewest
         The result with its certificate; not saved with the model, ``linsep.to_json`` writes it.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, where the rows came with names.
 
     See Also
     --------
@@ -81,10 +72,6 @@ class FewestErrorsClassifier(FewestErrorsParameters, Linear):
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), default=None
             Integers: how often each row counts.
-
-        Returns
-        -------
-        self : FewestErrorsClassifier
         """
         self.check_parameters()
         refuse_rounding(X)

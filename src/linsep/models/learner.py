@@ -14,14 +14,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 import numpy as np
 
 from linsep.data.arrays import check_cells, is_sparse, numeric
-from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes, measured, object_array
+from linsep.data.labels import (
+    check_same_length,
+    class_codes,
+    class_labels,
+    classes_and_codes,
+    labels_of,
+    measured,
+    object_array,
+)
 from linsep.data.matrices import is_frame, is_records, is_table, native, table_source
 from linsep.data.schema import Layout
 from linsep.data.source import Source
 from linsep.declared import check
 from linsep.errors import DataError, DataNote
 from linsep.learn.serialization import must
-from linsep.problem import Array
+from linsep.problem import Array, Floats
 
 if TYPE_CHECKING:
     from linsep.data.columnar import ReadRows
@@ -108,9 +116,21 @@ class Field(NamedTuple):
 
 
 class Learner:
-    """A model whose parameters are those of its constructor; the checks are scikit-learn's where it is one of them."""
+    """A model whose parameters are those of its constructor; the checks are scikit-learn's where it is one of them.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (classes,)
+        Labels; of two, the second is the positive one.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, where the rows came with names.
+    """
 
     random_state: Any
+    on_plane: Any
+    decision_function: Callable[[Any], Floats]  # of one kind of model and another
     n_features_in_: int
     classes_: Array
     feature_names_in_: Array
@@ -128,6 +148,11 @@ class Learner:
         """Return the parameters by name."""
         names = list(inspect.signature(type(self).__init__).parameters)[1:]
         return {name: getattr(self, name) for name in sorted(names)}
+
+    @takes_records
+    def predict(self, X: Any) -> Any:
+        """Return the label of the side, or of the class, on which every row lies."""
+        return labels_of(self.decision_function(X), self.classes_, self.on_plane)
 
     def saved_state(self) -> dict[str, Any]:
         """Return the values to save, by name."""

@@ -27,24 +27,18 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
 
     Parameters
     ----------
-    fit_intercept : bool, default=True
-        Whether the plane may have an offset; without one it goes through the origin.
-    gap : float, default=1e-6
+    gap
         Largest relative gap between the bounds on the margin. linsep warns if double precision does not reach it.
-    on_overlap : {"raise", "drop"}, default="raise"
+    on_overlap
         What to do with data that no plane separates: raise ``NotSeparable``, or drop the fewest rows that leave the
         rest separable, as few as ``fewest_errors`` finds in ``time_limit``.
-    time_limit : float, default=10.0
+    time_limit
         Seconds for finding the rows to drop; None waits until the rows are proved to be the fewest.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, d) or (classes, d)
         Weights, scaled so that the nearest rows score 1; for more than two classes, so that they lead by 1.
-    intercept_ : ndarray of shape (1,) or (classes,)
-        Offsets.
-    classes_ : ndarray of shape (classes,)
-        Labels; of two, the second is the positive one.
     margin_lower_, margin_upper_ : float
         The plane keeps at least the first from every training row, and no plane keeps more than the second.
     support_ : ndarray of shape (k,)
@@ -53,10 +47,6 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
         Rows that were left out because no plane separates all of them.
     dual_coef_ : ndarray of shape (1, k) or (classes, k)
         Their signed multipliers: ``coef_`` is ``dual_coef_ @ X[support_]``, up to the gap.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, where the rows came with names.
 
     See Also
     --------
@@ -95,10 +85,6 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
         ----------
         X : array-like or sparse matrix of shape (n, d)
         y : array-like of shape (n,)
-
-        Returns
-        -------
-        self : MaxMarginClassifier
 
         Raises
         ------
