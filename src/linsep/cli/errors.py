@@ -39,14 +39,14 @@ class Effort:
         float,
         Parameter(
             "Stop this long after the start, reading included, and print the bounds known by then.",
-            panel=DECIDING,
-            metavar="SECONDS",
+            DECIDING,
+            "SECONDS",
             min=0,
         ),
     ] = 10.0
-    max_nodes: Annotated[
-        int | None, Parameter("Largest number of nodes in the search tree.", panel=DECIDING, metavar="N", min=1)
-    ] = None
+    max_nodes: Annotated[int | None, Parameter("Largest number of nodes in the search tree.", DECIDING, "N", min=1)] = (
+        None
+    )
     values: Values = None
 
 
@@ -55,21 +55,17 @@ class Files:
     """Files to write: the data mended in one way or the other; and how long a proof may be."""
 
     out: Annotated[
-        str | None,
-        Parameter(
-            "Write the data without the rows that the plane gets wrong.", panel=OUTPUT, short="-o", metavar="OUT"
-        ),
+        str | None, Parameter("Write the data without the rows that the plane gets wrong.", OUTPUT, "OUT", short="-o")
     ] = None
     relabel: Annotated[
-        str | None,
-        Parameter("Write the data with those rows relabeled as the plane predicts.", panel=OUTPUT, metavar="OUT"),
+        str | None, Parameter("Write the data with those rows relabeled as the plane predicts.", OUTPUT, "OUT")
     ] = None
     max_proof_mb: Annotated[
         float | None,
         Parameter(
             "Largest size of the proof file; if the proof would be larger, linsep proves a weaker bound.",
-            panel=OUTPUT,
-            metavar="MB",
+            OUTPUT,
+            "MB",
             min=0,
         ),
     ] = None

@@ -55,8 +55,8 @@ class Chosen:
         Literal[*_KINDS],  # type: ignore[valid-type]
         Parameter(
             f"Learner: {', '.join(_KINDS)}. Only {', '.join(ONLINE)} learn from files larger than memory.",
-            panel=LEARNING,
-            metavar="WHICH",
+            LEARNING,
+            "WHICH",
         ),
     ] = "perceptron"
     scale: Annotated[
@@ -65,8 +65,8 @@ class Chosen:
             "Scale rows before learning: none, unit (divide by R, the longest row), standard (columns of mean 0 "
             "and deviation 1; columns of words keep their mean), or auto: standard if the sizes of the columns differ "
             "by a factor of more than 10. The model's weights are in the units of the file.",
-            panel=LEARNING,
-            metavar="HOW",
+            LEARNING,
+            "HOW",
         ),
     ] = "auto"
 
@@ -87,16 +87,14 @@ class Started(Chosen):
         Parameter(
             'File with the first weights: a model of the same features and classes, or JSON such as {"coef": '
             '[...], "intercept": [...]}.',
-            panel=LEARNING,
-            metavar="FILE",
+            LEARNING,
+            "FILE",
         ),
     ] = None
     sample_weight: Annotated[
         str | None,
         Parameter(
-            "Column of row weights; linsep does not use it as a feature. Needs all rows in memory.",
-            panel=LEARNING,
-            metavar="COLUMN",
+            "Column of row weights; linsep does not use it as a feature. Needs all rows in memory.", LEARNING, "COLUMN"
         ),
     ] = None
     offset: Annotated[bool | None, Parameter("", hidden=True)] = None  # --no-offset, in fewer keys
@@ -164,25 +162,18 @@ class Learning:
 class Learned:
     """The model to write, and which label is its +1."""
 
-    model: Annotated[str, Parameter("File to write the model to.", panel=OUTPUT, short="-m", metavar="OUT")] = (
-        "model.linsep"
-    )
-    proof: Annotated[
-        str | None, Parameter("Write the proof that no plane separates the rows.", panel=OUTPUT, metavar="OUT")
-    ] = None
-    positive: Annotated[str | None, Parameter("Label to treat as +1.", panel=READING, metavar="LABEL")] = None
+    model: Annotated[str, Parameter("File to write the model to.", OUTPUT, "OUT", short="-m")] = "model.linsep"
+    proof: Annotated[str | None, Parameter("Write the proof that no plane separates the rows.", OUTPUT, "OUT")] = None
+    positive: Annotated[str | None, Parameter("Label to treat as +1.", READING, "LABEL")] = None
     evaluate: Annotated[
         bool,
-        Parameter(
-            "After the last pass, read the rows once more for the training errors, the margin and R.", panel=OUTPUT
-        ),
+        Parameter("After the last pass, read the rows once more for the training errors, the margin and R.", OUTPUT),
     ] = True
-    coef: Annotated[bool, Parameter("Print the weights w and offsets b.", panel=OUTPUT)] = False
+    coef: Annotated[bool, Parameter("Print the weights w and offsets b.", OUTPUT)] = False
     trace: Annotated[
         bool,
         Parameter(
-            "Print the row of each mistake in order, the mistakes of each row (α), and the theorem's bound.",
-            panel=OUTPUT,
+            "Print the row of each mistake in order, the mistakes of each row (α), and the theorem's bound.", OUTPUT
         ),
     ] = False
 
@@ -191,13 +182,9 @@ class Learned:
 class Saving:
     """Where to write what it takes to go on, and whether to."""
 
-    checkpoint: Annotated[
-        str | None, Parameter("File to save progress to, for --resume.", panel=_CHECKPOINTS, metavar="FILE")
-    ] = None
-    every: Annotated[
-        str, Parameter("Time between checkpoints, such as 30s or 5m.", panel=_CHECKPOINTS, metavar="TIME")
-    ] = "30s"
-    resume: Annotated[bool, Parameter("Continue from the checkpoint, if there is one.", panel=_CHECKPOINTS)] = False
+    checkpoint: Annotated[str | None, Parameter("File to save progress to, for --resume.", _CHECKPOINTS, "FILE")] = None
+    every: Annotated[str, Parameter("Time between checkpoints, such as 30s or 5m.", _CHECKPOINTS, "TIME")] = "30s"
+    resume: Annotated[bool, Parameter("Continue from the checkpoint, if there is one.", _CHECKPOINTS)] = False
 
     def __post_init__(self) -> None:
         if self.resume and self.checkpoint is None:

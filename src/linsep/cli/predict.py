@@ -30,18 +30,12 @@ class PredictionTable:
 
     out: Annotated[
         str,
-        Parameter(
-            "File to write: CSV, TSV, Parquet or Arrow; - is standard output (CSV).",
-            panel=OUTPUT,
-            short="-o",
-            metavar="OUT",
-        ),
+        Parameter("File to write: CSV, TSV, Parquet or Arrow; - is standard output (CSV).", OUTPUT, "OUT", short="-o"),
     ] = "-"
-    score: Annotated[bool, Parameter("Add the score w·x + b.", panel=OUTPUT)] = False
-    distance: Annotated[bool, Parameter("Add the signed distance to the plane.", panel=OUTPUT)] = False
+    score: Annotated[bool, Parameter("Add the score w·x + b.", OUTPUT)] = False
+    distance: Annotated[bool, Parameter("Add the signed distance to the plane.", OUTPUT)] = False
     keep_column: Annotated[
-        list[str] | None,
-        Parameter("Copy this column of DATA, such as an ID; may be repeated.", panel=OUTPUT, metavar="COLUMN"),
+        list[str] | None, Parameter("Copy this column of DATA, such as an ID; may be repeated.", OUTPUT, "COLUMN")
     ] = None
 
     def methods(self) -> dict[str, str]:

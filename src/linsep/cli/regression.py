@@ -114,7 +114,7 @@ class TableOptions(ReadingAgain):
 def regression(
     data: Annotated[str, Argument("CSV, TSV, JSON Lines, Parquet or Arrow; - is standard input.")],
     model: ModelOptions,
-    rows: Annotated[bool, Parameter("List the separated rows, counted from 0.", panel=OUTPUT)] = False,
+    rows: Annotated[bool, Parameter("List the separated rows, counted from 0.", OUTPUT)] = False,
     proof: Proof = None,
     *,
     table: TableOptions,

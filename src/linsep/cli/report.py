@@ -20,25 +20,20 @@ from linsep.declared import Parameter
 class StudyOptions:
     """What to report about the data, and how long it may take."""
 
-    delta: Annotated[float, Parameter("Probability that a bound on the error fails.", panel=DECIDING)] = 0.05
-    test_size: Annotated[float, Parameter("Share of the rows to hold out for measuring the error.", panel=DECIDING)] = (
-        0.2
-    )
+    delta: Annotated[float, Parameter("Probability that a bound on the error fails.", DECIDING)] = 0.05
+    test_size: Annotated[float, Parameter("Share of the rows to hold out for measuring the error.", DECIDING)] = 0.2
     time_limit: Annotated[
-        float,
-        Parameter("Time limit for the page: passes, searches and figures.", panel=DECIDING, metavar="SECONDS", min=0),
+        float, Parameter("Time limit for the page: passes, searches and figures.", DECIDING, "SECONDS", min=0)
     ] = 60.0
-    random_state: Annotated[int, Parameter("Random seed.", panel=DECIDING, metavar="SEED", min=0)] = 0
+    random_state: Annotated[int, Parameter("Random seed.", DECIDING, "SEED", min=0)] = 0
 
 
 @dataclass(frozen=True)
 class Html:
     """The page to write."""
 
-    out: Annotated[str, Parameter("HTML file to write.", panel=OUTPUT, short="-o", metavar="OUT")] = "report.html"
-    title: Annotated[
-        str | None, Parameter("Title of the page. [default: the name of the file]", panel=OUTPUT, metavar="TEXT")
-    ] = None
+    out: Annotated[str, Parameter("HTML file to write.", OUTPUT, "OUT", short="-o")] = "report.html"
+    title: Annotated[str | None, Parameter("Title of the page. [default: the name of the file]", OUTPUT, "TEXT")] = None
 
 
 class ReportedLearning(Learning):

@@ -18,10 +18,8 @@ from linsep.declared import Parameter
 class Judging:
     """How sure the interval is to be, and which error is too large."""
 
-    confidence: Annotated[float, Parameter("Confidence level of the interval for the error.", panel=OUTPUT)] = 0.95
-    at_most: Annotated[
-        float | None, Parameter("Exit with code 1 if the error is larger.", panel=OUTPUT, metavar="ERROR")
-    ] = None
+    confidence: Annotated[float, Parameter("Confidence level of the interval for the error.", OUTPUT)] = 0.95
+    at_most: Annotated[float | None, Parameter("Exit with code 1 if the error is larger.", OUTPUT, "ERROR")] = None
 
 
 @command("linsep score species.linsep test.csv --at-most 0.05")

@@ -43,16 +43,12 @@ _CANCEL = "With these multipliers, the rows of each class and its rivals cancel,
 class Deciding:
     """How to decide, and for which numbers."""
 
-    margin: Annotated[bool, Parameter("Also find the largest margin.", panel=DECIDING)] = True
+    margin: Annotated[bool, Parameter("Also find the largest margin.", DECIDING)] = True
     pairs: Annotated[
         bool,
-        Parameter(
-            "Also decide every pair of classes alone, with the fewest errors of a plane between them.", panel=DECIDING
-        ),
+        Parameter("Also decide every pair of classes alone, with the fewest errors of a plane between them.", DECIDING),
     ] = False
-    gap: Annotated[float, Parameter("Stop at this relative gap between the bounds on the margin.", panel=DECIDING)] = (
-        1e-6
-    )
+    gap: Annotated[float, Parameter("Stop at this relative gap between the bounds on the margin.", DECIDING)] = 1e-6
     time_limit: TimeLimit = None
     values: Values = None
 

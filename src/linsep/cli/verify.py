@@ -32,7 +32,7 @@ class Check:
         bool, Parameter("Use only the short integer checker: slower, but you need to trust nothing else.")
     ] = False
     checker: Annotated[
-        str | None, Parameter("Write a Python program that checks proofs without linsep.", panel=OUTPUT, metavar="OUT")
+        str | None, Parameter("Write a Python program that checks proofs without linsep.", OUTPUT, "OUT")
     ] = None
 
 
