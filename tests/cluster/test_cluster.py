@@ -242,7 +242,7 @@ def test_an_average_is_over_everything_looked_at(seed, shards, average):
         end = Weights(V, b)
         if average:
             end.companion(AVERAGE).W[...], end.companion(AVERAGE).b[...] = A, b
-        mix.add(PassResult(np.array([k, 0]), T, 0.0, slice(None), end, np.empty(0)))
+        mix.add(PassResult(np.array([k, 0]), T, 0.0, end, np.empty(0)))
         numerator, mistakes, looked = numerator + k * V, mistakes + k, looked + T
         total = total + T * V - A if average else None
     weights = mix.mixed(tracker, looked - 7)
@@ -488,18 +488,16 @@ def test_dead_workers_do_not_show(mortal, undisturbed, seed, repeatedly):
 
 
 @pytest.mark.slow
-def test_a_task_that_was_given_up_is_tried_again(mortal, folder, monkeypatch):
-    """More workers die at one task than the scheduler allows: the shard is read and asked anew."""
+def test_a_shard_at_which_workers_die_again_and_again_is_named(mortal, folder):
     path = saved(folder, *rows(), "again.npy")
     mark = str(folder / "deaths")
-    assert list(ShardPool(mortal, read(path), 10**9).ask(die_at_first, (mark, 4))) == ["alive"]
-    monkeypatch.setattr("linsep.cluster.workers._ATTEMPTS", 1)
+    assert list(ShardPool(mortal, read(path), 10**9).ask(die_at_first, (mark, 2))) == ["alive"]
     with pytest.raises(ClusterError, match=r"several workers died|lost all its workers"):
         list(ShardPool(mortal, read(path), 10**9).ask(die_at_first, (mark, 10**6)))
 
 
-def die_at_first(_, told):
-    mark, times = told
+def die_at_first(_, task):
+    mark, times = task
     with open(mark, "a+") as file:
         file.seek(0)
         if len(file.read()) >= times:
@@ -707,13 +705,12 @@ def test_a_file_that_changes_is_noticed_when_it_is_read_again(client, folder):
     """Not by its size, nor by samples: one cell differs."""
     path = saved(folder, *rows(n=40_000), "changes.npy")
     pool = ShardPool(client, read(path), shard_bytes(path, 3))
-    held = pool.then(checked, [raw.digest for raw in pool.ask(as_read)], None)
-    assert list(held.ask(as_read)) == [True] * 3
+    digests = [raw.digest for raw in pool.ask(as_read)]
+    assert list(pool.then(checked, digests, None).ask(as_read)) == [True] * 3
     np.load(path, mmap_mode="r+")[5000, 1] = 77
     pool.release()
-    held.release()
     with pytest.raises(ReadError, match=r"shard 0 \(.*\): the file has changed since the run began"):
-        list(held.ask(as_read))
+        list(pool.then(checked, digests, None).ask(as_read))
 
 
 def test_a_file_that_has_changed_is_not_gone_on_with(client, folder):
