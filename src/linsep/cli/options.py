@@ -114,9 +114,10 @@ def parameter(given: Declared) -> click.Parameter:
         typed["type"] = Number(numbers[0], given)
     elif given.choices:
         typed["type"] = click.Choice([str(choice) for choice in given.choices])
+    repeated = " May be repeated." if kind == list[str] and "repeated" not in about.help else ""
     return RichOption(
         [given.name, name, *([about.short] if about.short else [])],
-        help=about.help,
+        help=about.help + repeated,
         panel=about.panel,
         metavar=about.metavar,
         hidden=about.hidden,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from linsep.wording import bound_in_numbers, squared_update, update_length
 _LOOKS = 5e7  # cells that may be looked at to compute errors after passes
 
 
+@dataclass(eq=False, repr=False)
 class PassesDisplay(Display):
     """Mistakes, loss and errors pass by pass; the errors show over- and underfitting by the number of passes.
 
@@ -53,21 +55,13 @@ class PassesDisplay(Display):
     0.0
     """
 
-    axes_: tuple[Axes, ...]
-
-    def __init__(
-        self,
-        mistakes: Array,
-        loss: Floats,
-        *,
-        at: Array | None = None,
-        training_error: Floats | None = None,
-        test_error: Floats | None = None,
-        test_name: str = "held-out rows",
-    ) -> None:
-        self.mistakes, self.loss = mistakes, loss
-        self.at = np.arange(1, len(mistakes) + 1) if at is None else at
-        self.training_error, self.test_error, self.test_name = training_error, test_error, test_name
+    mistakes: Array
+    loss: Floats
+    _: KW_ONLY
+    at: Array
+    training_error: Floats | None = None
+    test_error: Floats | None = None
+    test_name: str = "held-out rows"
 
     @classmethod
     def from_estimator(
@@ -95,12 +89,8 @@ class PassesDisplay(Display):
             Other rows, whose error is drawn beside it. Without them the validation error that the run recorded is.
         coef_init, intercept_init : array-like, default=None
             The first weights, if ``fit`` received any.
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        display : PassesDisplay
+        ax, style
+            As in `plot`.
         """
         if not hasattr(model, "history_"):
             raise TypeError(f"PassesDisplay draws a fitted classifier that records its passes, not {_a(model)}")
@@ -246,20 +236,10 @@ class TheoremDisplay(Display):
         ax: Axes | None = None,
         style: str = "light",
     ) -> Self:
-        """Audit a fitted perceptron and draw what was found.
+        """Audit a fitted perceptron on the rows of its training, and draw what comes out.
 
-        Parameters
-        ----------
-        model : fitted Perceptron
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-        coef_init, intercept_init : array-like, default=None
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        display : TheoremDisplay
+        ``coef_init`` and ``intercept_init`` are the first weights, if ``fit`` received any; ``ax`` and ``style`` are
+        those of `plot`.
         """
         found = audit(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
         return cls(found).plot(ax=ax, style=style)
@@ -362,6 +342,7 @@ class TheoremDisplay(Display):
         return "mistakes k\n" + (numbers if len(numbers) < 60 else "\n= ".join(numbers.rsplit(" = ", 1)))
 
 
+@dataclass(eq=False, repr=False)
 class BracketDisplay(Display):
     """The bounds on the largest margin that a run implies: an upper bound at every mistake, a lower one at the end.
 
@@ -392,10 +373,11 @@ class BracketDisplay(Display):
 
     _size = 5.4, 4.3
 
-    def __init__(
-        self, upper: Floats, achieved: float | None, margin: tuple[float, float] | None, *, form: str = "origin"
-    ) -> None:
-        self.upper, self.achieved, self.margin, self.form = upper, achieved, margin, form
+    upper: Floats
+    achieved: float | None
+    margin: tuple[float, float] | None
+    _: KW_ONLY
+    form: str = "origin"
 
     @classmethod
     def from_estimator(
@@ -409,21 +391,9 @@ class BracketDisplay(Display):
         ax: Axes | None = None,
         style: str = "light",
     ) -> Self:
-        """Follow a fitted perceptron and draw the bounds it gives on the largest margin.
+        """Follow a fitted perceptron on the rows of its training, and draw its bounds on the largest margin.
 
-        Parameters
-        ----------
-        model : fitted Perceptron
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-            With offset the margin is that of the points ``(x, 1)``.
-        coef_init, intercept_init : array-like, default=None
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        display : BracketDisplay
+        With an offset the margin is that of the points ``(x, 1)``. The other parameters are those of `TheoremDisplay`.
         """
         trail = own_trail(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
         try:

@@ -9,7 +9,6 @@ from typing import Any
 
 from linsep.pages import checker
 from linsep.pages.reporting import sections
-from linsep.pages.reporting.regression import regression
 from linsep.pages.reporting.study import Study
 from linsep.pages.reporting.words import CSS
 
@@ -33,7 +32,7 @@ def page(found: Study, title: str) -> str:
             sections.bound(found),
             sections.margins(found),
             sections.unseen(found),
-            regression(found),
+            sections.regression(found),
             sections.weights(found),
             sections.terms(),
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 from html import escape
 from importlib.metadata import version
@@ -14,7 +15,7 @@ from linsep.figures.planes import PlanesDisplay
 from linsep.figures.regions import RegionsDisplay
 from linsep.figures.row_margins import MarginsDisplay
 from linsep.figures.runs import BracketDisplay, PassesDisplay, TheoremDisplay
-from linsep.pages.checker import proof_of
+from linsep.pages.checker import carried, proof_of
 from linsep.pages.reporting.pieces import (
     between,
     facts_list,
@@ -26,10 +27,14 @@ from linsep.pages.reporting.pieces import (
     section,
     table,
 )
-from linsep.pages.reporting.proofs import checkable
 from linsep.pages.reporting.study import Study
 from linsep.pages.reporting.words import SEVERAL, TERMS, VERDICTS
-from linsep.prove.claims import SEPARABLE, UNKNOWN
+from linsep.prove.check.linsep_check import SEPARATED
+from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, UNKNOWN
+from linsep.prove.documents import checker_program
+from linsep.prove.regression.documents import document
+from linsep.prove.regression.separations import separation
+from linsep.prove.regression.words import sentences
 from linsep.wording import INEXACT, bound_in_numbers, margin_form, stopped_words, verdict_meaning, verdict_title
 
 _SMALL = 200_000  # cells up to which further runs, in other orders, cost nothing to speak of
@@ -40,6 +45,32 @@ _FORMS = {
     "origin": "the distance from a plane through the origin to its nearest row",
 }
 _SHOWN = 12  # entries of a table before the rest is left out
+_COLUMNS, _DECIDED = 30, 100_000  # features and cells up to which every coefficient is decided here
+_PROVING = 8  # rows of those that prove a status
+_KINDS = {SEPARABLE: "complete", QUASI: "quasi", OVERLAP: "overlap"}
+
+
+def checkable(found: Study, name: str, document: str | None) -> str:
+    """Return the button that checks a proof, with the proof to take away; nothing if there is none."""
+    if document is None:
+        return ""
+    first, file = not found.documents, "proof.json" if name == "verdict" else f"{name}.json"
+    found.documents[name] = document
+    words = (
+        "You need not believe this page. The button checks the proof again in your browser, in whole numbers, with "
+        "code that shares nothing with linsep's own. To check it elsewhere, take "
+        f"{_link(file, 'application/json', document)} and "
+        f"{_link('linsep_check.py', 'text/x-python', checker_program())}, a program that needs Python and nothing "
+        f"else: <code>python linsep_check.py {file} DATA.csv</code>; or "
+        f"<code>linsep verify {file} DATA</code>."
+        if first
+        else f"This can be checked in the same way; the proof is {_link(file, 'application/json', document)}."
+    )
+    return paragraph(words) + f'<div class="check" data-proof="{name}"></div>'
+
+
+def _link(name: str, kind: str, text: str) -> str:
+    return f'<a download="{name}" href="data:{kind};base64,{base64.b64encode(text.encode()).decode()}">{name}</a>'
 
 
 def summary(found: Study) -> str:
@@ -408,6 +439,61 @@ def weights(found: Study) -> str:
     if len(W) == 1:
         words += f" Positive weights point to {escape(str(found.classes[1]))}."
     return section("weights", "Weights", paragraph(words, "student"), table(["feature", *labels], rows))
+
+
+def regression(found: Study) -> str:
+    """Return the section for two classes; nothing for more, or where nothing is proved."""
+    kind = _KINDS.get(found.verdict.kind)
+    if len(found.classes) != 2 or kind is None:
+        return ""
+    words = (
+        "A <b>logistic regression</b> fits these rows by maximum likelihood. It has a finite answer only where "
+        "the classes overlap; otherwise the likelihood rises forever as some coefficients grow, and programs stop "
+        "somewhere."
+    )
+    parts = [paragraph(words, "student")]
+    if found.features > _COLUMNS or found.stored > _DECIDED:
+        said = f"{SEPARATED[kind].capitalize()}. <code>linsep regression</code> says it of every coefficient."
+        return section("regression", "Logistic regression", *parts, paragraph(said))
+    names = [found.name(j) for j in range(found.features)]
+    with found.timed("separation"):
+        result = separation(
+            found.given, found.y, names=names, fit_intercept=found.fit_intercept, values=found.verdict.values
+        )
+        rows = [
+            [escape(name), f"<b>{status}</b>" if status.endswith("inf") else status, _listed(proving)]
+            for name, status, proving in result.coefficients[: 2 * _SHOWN]
+        ]
+        told = sentences(result, "the label")
+    parts.append(paragraph(f"<b>{SEPARATED[result.kind].capitalize()}.</b>"))
+    parts += [paragraph(f"{escape(text)}.") for text in told]
+    parts.append(table(["coefficient", "estimate", "proved by rows"], rows))
+    if len(result.names) > 2 * _SHOWN:
+        parts.append(paragraph(f"{2 * _SHOWN} of {len(result.names):,} coefficients are listed."))
+    parts.append(
+        paragraph(
+            f"The response is {escape(str(found.classes[1]))} against {escape(str(found.classes[0]))}.", "student"
+        )
+    )
+    parts.append(checkable(found, "separation", carried(document(result, _reading(found), {}))))
+    return section("regression", "Logistic regression", *parts)
+
+
+def _reading(found: Study) -> dict[str, Any] | None:
+    """Return how a file became the rows, None if gaps are levels: those of a model are not."""
+    how = found.reading
+    if (
+        how is None
+        or how["missing"] in ("zero", "indicator")
+        or any(c.get("level", "") is None for c in how["columns"])
+    ):
+        return None
+    return {**how, "others": []}
+
+
+def _listed(rows: tuple[int, ...]) -> str:
+    shown = ", ".join(f"{row:,}" for row in rows[:_PROVING])
+    return f"{shown} … {len(rows):,} in all" if len(rows) > _PROVING else shown or "—"
 
 
 def terms() -> str:
