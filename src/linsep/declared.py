@@ -66,18 +66,18 @@ class Declared(NamedTuple):
 
     def words(self) -> str:
         """Return what the parameter may be, to be read after "must be"."""
-        found = ["None"] if NoneType in get_args(self.kind) else []
-        found += [repr(choice) for choice in self.choices]
+        words = ["None"] if NoneType in get_args(self.kind) else []
+        words += [repr(choice) for choice in self.choices]
         for kind in self.members:
             if kind is bool:
-                found += ["True", "False"]
+                words += ["True", "False"]
             elif kind in (int, float):
-                found.append(self._number(kind))
+                words.append(self._number(kind))
             elif get_origin(kind) is list:
-                found.append("a list of row numbers")
+                words.append("a list of row numbers")
             elif get_origin(kind) is not Literal:
-                found.append("a callable")
-        *most, last = found
+                words.append("a callable")
+        *most, last = words
         return f"{', '.join(most)} or {last}" if most else last
 
     def type_words(self) -> str:
@@ -180,11 +180,11 @@ def declared(thing: Any) -> tuple[Declared, ...]:
             name: MISSING if each.default is inspect.Parameter.empty else each.default
             for name, each in signature.parameters.items()
         }
-    found, about = [], getattr(thing, "about_parameters", {})
+    parameters, about = [], getattr(thing, "about_parameters", {})
     for name, default in defaults.items():
         kind: Any = hints.get(name)
         if get_origin(kind) is Annotated:
-            found.append(Declared(name, kind.__origin__, default, kind.__metadata__[0]))
+            parameters.append(Declared(name, kind.__origin__, default, kind.__metadata__[0]))
         elif name in about:
-            found.append(Declared(name, kind, default, about[name]))
-    return tuple(found)
+            parameters.append(Declared(name, kind, default, about[name]))
+    return tuple(parameters)

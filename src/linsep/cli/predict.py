@@ -119,9 +119,9 @@ def _predictions(
 
     if place.cluster is None:
         dropped = []
-        for found, left in answers(fitted, source, ahead(source.pieces(), owner=source), methods):
+        for results, left in answers(fitted, source, ahead(source.pieces(), owner=source), methods):
             dropped.append(left)
-            yield found
+            yield results
         source.dropped = replace(Dropped.joined(dropped), cells=source.missing_cells())
         if source.dropped.rows == 0:
             raise ReadError(source.files[0].name, "no rows")
@@ -138,8 +138,8 @@ def _copied(names: list[str], cells: Iterator[list[Any]], rows: int) -> dict[str
     """Return the next cells of the columns that are copied."""
     from linsep.data.labels import object_array
 
-    found = [[None if cell is None else str(cell) for cell in row] for row in (islice(cells, rows) if names else ())]
-    return {name: object_array([row[j] for row in found]) for j, name in enumerate(names)}
+    copied = [[None if cell is None else str(cell) for cell in row] for row in (islice(cells, rows) if names else ())]
+    return {name: object_array([row[j] for row in copied]) for j, name in enumerate(names)}
 
 
 def _by_class(name: str, values: Array, classes: Array) -> dict[str, Array]:

@@ -344,7 +344,7 @@ class Rounds(Passes):
         """Return the facts about the mixing: mistakes, the bound, and what it needs."""
         assert state.log.spent is not None
         rule, spent = self.parameters.rule, float(state.log.spent.max())
-        lacks = (
+        reason = (
             "updates beyond mistakes have no such bound" if not self.parameters.textbook or rule.margin else
             "the steps are not equal" if len(set(self.encoder.factors.tolist())) > 1 else
             "there was no mistake" if spent == 0 else ""
@@ -353,8 +353,8 @@ class Rounds(Passes):
         if self.parameters.separate(len(b)):
             machine = int(state.log.spent.argmax())
             W, b = W[machine : machine + 1], b[machine : machine + 1]
-        upper = math.inf if lacks else norm(np.column_stack((W, b))) / (self.parameters.eta0 * spent) * (1 + 1e-9)
-        holds = lacks or "from weights 0, with equal steps, and shares of each round that add up to 1"
+        upper = math.inf if reason else norm(np.column_stack((W, b))) / (self.parameters.eta0 * spent) * (1 + 1e-9)
+        holds = reason or "from weights 0, with equal steps, and shares of each round that add up to 1"
         return {"mistakes": np.array(self.by_shard), "weighted": spent, "margin_upper": upper, "holds": holds}
 
 
@@ -362,14 +362,14 @@ def _seed(seed: int, number: int) -> int:
     return seed if number == 0 else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
 
 
-def _scaler(pool: ShardPool, found: list[ShardSummary], scale: str, numbers: int | None) -> Scaler | None:
+def _scaler(pool: ShardPool, shards: list[ShardSummary], scale: str, numbers: int | None) -> Scaler | None:
     """Return how to scale the rows of all shards; ``numbers`` are the first columns of sparse rows that are shifted."""
     if scale == "none":
         return None
     if scale == "unit":
-        return Scaler.of_radius(max(one.largest for one in found))
+        return Scaler.of_radius(max(one.largest for one in shards))
     sums = Sums(np.zeros(0), np.zeros(0), 0, False)
-    for one in found:
+    for one in shards:
         assert one.sums is not None
         sums = sums.plus(one.sums)
     deviations = np.zeros(len(sums.total))

@@ -83,8 +83,8 @@ def separate(
     >>> verdict.kind, verdict.check(X, y)
     ('separable', True)
     """
-    found = decide(source, client, fit_intercept, Clock(time_limit), shard_bytes, watch)
-    return Verdict.of(found.verdict.in_source(source.dropped))
+    decision = decide(source, client, fit_intercept, Clock(time_limit), shard_bytes, watch)
+    return Verdict.of(decision.verdict.in_source(source.dropped))
 
 
 def decide(

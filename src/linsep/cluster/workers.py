@@ -146,10 +146,10 @@ def _close(client: Client) -> None:
 
 def _check_versions(client: Client) -> None:
     """Refuse a cluster that lacks linsep, or has another version of it: its workers would die, or learn otherwise."""
-    found = client.get_versions(packages=["linsep"])
-    own = found["client"]["packages"]["linsep"]
-    everyone = {"the scheduler": found["scheduler"]}
-    everyone |= {f"the worker {address}": about for address, about in found["workers"].items()}
+    versions = client.get_versions(packages=["linsep"])
+    own = versions["client"]["packages"]["linsep"]
+    everyone = {"the scheduler": versions["scheduler"]}
+    everyone |= {f"the worker {address}": about for address, about in versions["workers"].items()}
     for who, about in everyone.items():
         version = about["packages"].get("linsep")
         if version != own:
@@ -279,13 +279,15 @@ def load(shard: Shard, source: Source) -> LoadedShard:
 
 
 def _digest(blocks: list[Block]) -> int:
-    found = 0
+    digest = 0
     for X, y, _ in blocks:
         for array in (X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (X,):
-            found = zlib.crc32(np.ascontiguousarray(array).data, found)
+            digest = zlib.crc32(np.ascontiguousarray(array).data, digest)
         if y is not None:
-            found = zlib.crc32(repr(y.tolist()).encode() if y.dtype.hasobject else np.ascontiguousarray(y).data, found)
-    return found
+            digest = zlib.crc32(
+                repr(y.tolist()).encode() if y.dtype.hasobject else np.ascontiguousarray(y).data, digest
+            )
+    return digest
 
 
 def repeat(notes: Iterable[str]) -> None:

@@ -82,8 +82,8 @@ class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _labels(self, y: Any) -> Array:
         """Return ``y`` as a 1-D array of class labels; a column of them is taken with scikit-learn's warning."""
         plain = type(y) is np.ndarray and y.ndim == 1
-        found: Array = super()._labels(y if plain or must_stay_objects(y) else column_or_1d(y, warn=True))
-        return found
+        labels: Array = super()._labels(y if plain or must_stay_objects(y) else column_or_1d(y, warn=True))
+        return labels
 
     @property
     def predict_proba(self) -> Any:

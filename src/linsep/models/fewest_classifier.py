@@ -79,7 +79,7 @@ class FewestErrorsClassifier(FewestErrorsParameters, Linear):
         classes, _ = at_least_two_classes(y)
         from linsep.prove.fewest.results import fewest_errors  # slow to import, and not needed by other models
 
-        found = fewest_errors(
+        fewest = fewest_errors(
             X,
             y,
             fit_intercept=bool(self.fit_intercept),
@@ -88,11 +88,11 @@ class FewestErrorsClassifier(FewestErrorsParameters, Linear):
             max_nodes=self.max_nodes,
         )
         self.classes_: Array = classes
-        self.coef_ = np.atleast_2d(_floats(found.w))
-        self.intercept_ = np.atleast_1d(_floats(np.asarray(found.b)))
-        self.errors_lower_, self.errors_upper_ = found.lower, found.upper
-        self.wrong_ = found.rows
-        self.fewest_: Fewest = found
+        self.coef_ = np.atleast_2d(_floats(fewest.w))
+        self.intercept_ = np.atleast_1d(_floats(np.asarray(fewest.b)))
+        self.errors_lower_, self.errors_upper_ = fewest.lower, fewest.upper
+        self.wrong_ = fewest.rows
+        self.fewest_: Fewest = fewest
         return self
 
     def _check_state(self) -> None:

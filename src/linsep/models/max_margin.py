@@ -96,7 +96,7 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
         X, y = self.rows_and_labels(X, y, reset=True)
         classes, codes = at_least_two_classes(y)
         try:
-            found, self.dropped_ = self._largest(X, codes, len(classes)), np.zeros(0, dtype=np.intp)
+            margin, self.dropped_ = self._largest(X, codes, len(classes)), np.zeros(0, dtype=np.intp)
             kept = np.arange(len(codes))
         except NotSeparable:
             if self.on_overlap == "raise":
@@ -111,20 +111,20 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
                     "no plane separates the classes, and dropping the fewest rows leaves a class without any: there is "
                     "no margin to find; linsep.FewestErrorsClassifier takes such data."
                 ) from None
-            found = self._largest(X[kept], codes[kept], len(classes))
-        if found.w.dtype == object:
+            margin = self._largest(X[kept], codes[kept], len(classes))
+        if margin.w.dtype == object:
             raise NotSeparable(
-                f"some plane separates the classes, but by a margin of at most {found.upper:.3g}, too small "
+                f"some plane separates the classes, but by a margin of at most {margin.upper:.3g}, too small "
                 "for double precision: linsep.separate returns such a plane.",
-                upper=found.upper,
+                upper=margin.upper,
             )
         from linsep.prove.bounds import margins  # slow to import, and not needed by other models
 
-        margins.warn_if_wide(found, float(self.gap))
+        margins.warn_if_wide(margin, float(self.gap))
         self.classes_ = classes
-        self.margin_lower_, self.margin_upper_ = found.lower, found.upper
-        self.coef_, self.intercept_ = _scored(found)
-        support, self.dual_coef_ = _duals(found, codes[kept], len(self.coef_))
+        self.margin_lower_, self.margin_upper_ = margin.lower, margin.upper
+        self.coef_, self.intercept_ = _scored(margin)
+        support, self.dual_coef_ = _duals(margin, codes[kept], len(self.coef_))
         self.support_ = kept[support]
         return self
 
@@ -144,24 +144,24 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
         must(self.dual_coef_.shape == (len(self.coef_), len(self.support_)), "factors")
 
 
-def _scored(found: margins.Margin) -> tuple[Floats, Floats]:
+def _scored(margin: margins.Margin) -> tuple[Floats, Floats]:
     """Scale a plane so that the nearest rows score 1, unless that overflows."""
-    scale = found.lower if found.lower > 0 else 1.0
+    scale = margin.lower if margin.lower > 0 else 1.0
     with np.errstate(over="ignore"):
-        W, b = np.atleast_2d(found.w) / scale, np.atleast_1d(found.b) / scale
+        W, b = np.atleast_2d(margin.w) / scale, np.atleast_1d(margin.b) / scale
     if np.isfinite(W).all() and np.isfinite(b).all():
         return W, b
-    return np.atleast_2d(found.w), np.atleast_1d(found.b)
+    return np.atleast_2d(margin.w), np.atleast_1d(margin.b)
 
 
-def _duals(found: margins.Margin, codes: Array, machines: int) -> tuple[Array, Floats]:
+def _duals(margin: margins.Margin, codes: Array, machines: int) -> tuple[Array, Floats]:
     """Gather the multipliers by row, with the sign by which the row enters each vector of weights."""
-    support, places = np.unique(found.rows, return_inverse=True)
+    support, positions = np.unique(margin.rows, return_inverse=True)
     dual = np.zeros((machines, len(support)))
-    multipliers = found.multipliers / found.upper / (found.lower if found.lower > 0 else 1.0)
-    if found.rivals is None:
-        dual[0, places] = np.where(codes[found.rows] == 1, multipliers, -multipliers)
+    multipliers = margin.multipliers / margin.upper / (margin.lower if margin.lower > 0 else 1.0)
+    if margin.rivals is None:
+        dual[0, positions] = np.where(codes[margin.rows] == 1, multipliers, -multipliers)
     else:
-        np.add.at(dual, (codes[found.rows], places), multipliers)
-        np.add.at(dual, (found.rivals, places), -multipliers)
+        np.add.at(dual, (codes[margin.rows], positions), multipliers)
+        np.add.at(dual, (margin.rivals, positions), -multipliers)
     return support, dual

@@ -165,13 +165,13 @@ class Steps:
 
     def weights(self) -> Floats:
         """Return the weights ``w_k`` after k mistakes, for every k from 0: shape (mistakes + 1, d), or with classes."""
-        found: list[Floats] = []
+        weights: list[Floats] = []
         for step in self:
-            if not found:
-                found.append(step.w)
+            if not weights:
+                weights.append(step.w)
             if step.mistake:
-                found.append(step.w_after)
-        return np.array(found)
+                weights.append(step.w_after)
+        return np.array(weights)
 
     def to_frame(self) -> Any:
         """Return the visits as a pandas frame."""
