@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache, partial
+from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -57,7 +56,33 @@ class Declared(NamedTuple):
 
     def allows(self, value: Any) -> bool:
         """Say whether this is one of the values that the parameter may have."""
-        return self.kind is Any or any(test(value) for test in _tests(self))
+        if self.kind is Any or (value is None and NoneType in get_args(self.kind)):
+            return True
+        for kind in self.members:
+            if kind is bool or get_origin(kind) is Literal:
+                right = _among(get_args(kind) or (True, False), value)
+            elif get_origin(kind) is list:
+                right = _lists_numbers(value)
+            elif kind in (int, float):
+                right = isinstance(value, Integral if kind is int else Real) and self._within(value)
+            else:
+                right = callable(value)
+            if right:
+                return True
+        return False
+
+    def _within(self, value: Any) -> bool:
+        """Say whether a number is finite, no truth value, and between its bounds."""
+        about = self.about
+        return (
+            value is not True
+            and value is not False
+            and (isinstance(value, Integral) or math.isfinite(value))
+            and (about.min is None or value >= about.min)
+            and (about.max is None or value <= about.max)
+            and (about.above is None or value > about.above)
+            and (about.below is None or value < about.below)
+        )
 
     def check(self, value: Any) -> None:
         """Refuse a value that the parameter must not have."""
@@ -66,18 +91,29 @@ class Declared(NamedTuple):
 
     def words(self) -> str:
         """Return what the parameter may be, to be read after "must be"."""
-        found = ["None"] if NoneType in get_args(self.kind) else []
-        found += [repr(choice) for choice in self.choices]
+        words = ["None"] if NoneType in get_args(self.kind) else []
+        words += [repr(choice) for choice in self.choices]
         for kind in self.members:
             if kind is bool:
-                found += ["True", "False"]
+                words += ["True", "False"]
             elif kind in (int, float):
-                found.append(self._number(kind))
+                words.append(self._number(kind))
             elif get_origin(kind) is list:
-                found.append("a list of row numbers")
+                words.append("a list of row numbers")
             elif get_origin(kind) is not Literal:
-                found.append("a callable")
-        *most, last = found
+                words.append("a callable")
+        *most, last = words
+        return f"{', '.join(most)} or {last}" if most else last
+
+    def type_words(self) -> str:
+        """Return the type as the reference writes it."""
+        words = [f"{{{', '.join(map(repr, self.choices))}}}"] if self.choices else []
+        for kind in self.members:
+            if get_origin(kind) is list:
+                words.append("list of row numbers")
+            elif get_origin(kind) is not Literal:
+                words.append(getattr(kind, "__name__", "callable").lower())
+        *most, last = [*words, "None"] if NoneType in get_args(self.kind) else words
         return f"{', '.join(most)} or {last}" if most else last
 
     def _number(self, kind: type) -> str:
@@ -91,45 +127,6 @@ class Declared(NamedTuple):
         if about.min == 0:
             return f"a {whole}number that is not negative"
         return f"a {whole}number" if about.min is None else f"a {whole}number of at least {about.min:g}"
-
-
-@cache
-def _tests(given: Declared) -> tuple[Callable[[Any], bool], ...]:
-    """Return tests, one of which every value must pass."""
-    about = given.about
-    tests: list[Any] = []
-
-    def within(value: Any) -> bool:
-        return bool(
-            (about.min is None or value >= about.min)
-            and (about.max is None or value <= about.max)
-            and (about.above is None or value > about.above)
-            and (about.below is None or value < about.below)
-        )
-
-    def number(value: Any) -> bool:
-        return (
-            isinstance(value, Real)
-            and value is not True
-            and value is not False
-            and math.isfinite(value)
-            and within(value)
-        )
-
-    def whole(value: Any) -> bool:
-        return isinstance(value, Integral) and value is not True and value is not False and within(value)
-
-    for kind in get_args(given.kind) if get_origin(given.kind) in (Union, UnionType) else (given.kind,):
-        if kind is NoneType:
-            tests.append(lambda value: value is None)
-        elif get_origin(kind) is Literal:
-            tests.append(partial(_among, get_args(kind)))
-        elif get_origin(kind) is list:
-            tests.append(_lists_numbers)
-        else:
-            known = {int: whole, float: number, bool: partial(_among, (True, False))}
-            tests.append(known.get(kind, callable))
-    return tuple(tests)
 
 
 def _lists_numbers(value: Any) -> bool:
@@ -169,11 +166,11 @@ def declared(thing: Any) -> tuple[Declared, ...]:
             name: MISSING if each.default is inspect.Parameter.empty else each.default
             for name, each in signature.parameters.items()
         }
-    found, about = [], getattr(thing, "about_parameters", {})
+    parameters, about = [], getattr(thing, "about_parameters", {})
     for name, default in defaults.items():
         kind: Any = hints.get(name)
         if get_origin(kind) is Annotated:
-            found.append(Declared(name, kind.__origin__, default, kind.__metadata__[0]))
+            parameters.append(Declared(name, kind.__origin__, default, kind.__metadata__[0]))
         elif name in about:
-            found.append(Declared(name, kind, default, about[name]))
-    return tuple(found)
+            parameters.append(Declared(name, kind, default, about[name]))
+    return tuple(parameters)

@@ -56,11 +56,11 @@ def take(rows: Rows, which: slice | Array) -> Rows:
     lengths = np.diff(starts)[numbers]
     indptr = np.concatenate(([0], np.cumsum(lengths)))
     # position of each stored value: its place in its row, counted from where the row starts
-    places = np.arange(indptr[-1]) + np.repeat(starts[numbers] - indptr[:-1], lengths)
-    found = Sparse(rows.data[places], rows.indices[places], indptr.astype(rows.indptr.dtype))
-    for array in found:
+    positions = np.arange(indptr[-1]) + np.repeat(starts[numbers] - indptr[:-1], lengths)
+    taken = Sparse(rows.data[positions], rows.indices[positions], indptr.astype(rows.indptr.dtype))
+    for array in taken:
         array.flags.writeable = False  # one compiled version serves all callers
-    return found
+    return taken
 
 
 class Examples(NamedTuple):
@@ -111,8 +111,8 @@ class Problem(NamedTuple):
 
 def all_finite(array: Array) -> bool:
     """Say whether an array has neither NaN nor infinity."""
-    found = np.isfinite(array)
-    return found.size == 0 or bool(found.item(found.argmin()))  # sooner than ``all``, which takes a call in Python
+    finite = np.isfinite(array)
+    return finite.size == 0 or bool(finite.item(finite.argmin()))  # sooner than ``all``, which takes a call in Python
 
 
 class Stop(StrEnum):

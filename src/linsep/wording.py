@@ -82,8 +82,8 @@ def margin_found(margin: float, radius: float, fit_intercept: bool, classes: int
         return "unknown: the run was not evaluated on its rows"
     if math.isnan(margin):
         return f"none: all weights are 0; radius R {radius:.6g}"
-    found = "plane" if classes == 2 else "planes"
-    return f"{margin:.6g} for the {found} found ({margin_form(fit_intercept)}), radius R {radius:.6g}"
+    planes = "plane" if classes == 2 else "planes"
+    return f"{margin:.6g} for the {planes} found ({margin_form(fit_intercept)}), radius R {radius:.6g}"
 
 
 def largest_between(lower: float, upper: float, fit_intercept: bool) -> str:

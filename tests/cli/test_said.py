@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linsep
-from linsep import Perceptron, audit, explore, fewest_errors, report, separate, teacher
+from linsep import fewest_errors, report, separate
 from linsep.clock import Clock
 from linsep.pages.reporting.words import SEVERAL, VERDICTS
 from linsep.prove.class_pairs import tied_classes
@@ -17,62 +17,6 @@ from oracles import inequalities, kind
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# The proof of the mistake bound
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_mistake_may_lower_the_cosine_but_never_the_progress(seed):
-    lowered = 0
-    for k in range(20):
-        X, y, _ = teacher(60, 3, margin=0.05, random_state=100 * seed + k)
-        found = audit(Perceptron(fit_intercept=False).fit(X, y), X, y)
-        assert (np.diff(found.progress) > 0).all()
-        lowered += bool((np.diff(found.cosine[1:]) < 0).any())
-    assert lowered > 0  # so nothing may say that every mistake turns w toward u
-
-
-def test_nothing_says_that_every_mistake_turns_the_weights_toward_the_plane():
-    X, y, _ = teacher(60, 2, margin=0.1, random_state=1)
-    for text in (report(X, y, time_limit=5), explore().html, (DOCS / "tutorial.md").read_text()):
-        text = " ".join(str(text).split())
-        assert "turns the weights toward" not in text
-        assert "w turns toward u" not in text
-
-
-def test_the_affine_margin_does_not_bound_the_mistakes_of_a_run_with_offset():
-    """Two points at +1 and -1: R = 1, an affine margin of 1, and two mistakes."""
-    X, y = [[1.0], [-1.0]], [1, -1]
-    affine = linsep.largest_margin(X, y)
-    assert affine.lower == pytest.approx(1)
-    assert Perceptron(shuffle=False).fit(X, y).mistakes_ == 2 > 1 / affine.upper**2
-    assert linsep.mistake_bound(X, y).mistakes == 2
-    assert "(R² + 1)/γ² = 2" in (DOCS / "mathematics.md").read_text()
-
-
-def test_the_audit_is_about_rows_with_mistakes():
-    """As the tutorial says: change a row with a mistake and it fails, move any other a little and it need not."""
-    X, y, _ = teacher(200, 2, margin=0.03, random_state=7)
-    model = Perceptron(fit_intercept=False).fit(X, y)
-    holds = []
-    for i in range(200):
-        altered = X.copy()
-        altered[i] *= 1 - 1e-6
-        holds.append(audit(model, altered, y).holds)
-    erred = np.isin(np.arange(200), model.trace_)
-    assert not np.array(holds)[erred].any()
-    assert np.array(holds)[~erred].any()
-    assert "If you change a row or an entry of the trace, the audit fails" not in (DOCS / "tutorial.md").read_text()
-
-
-def test_the_plane_of_a_run_may_be_the_best_one():
-    """The worked example: so it is false that no order keeps as far as the best plane."""
-    X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
-    model = Perceptron(fit_intercept=False, shuffle=False).fit(X, y)
-    assert model.margin_ == pytest.approx(linsep.largest_margin(X, y, form="origin").upper)
-    assert "none of them keeps as far" not in (DOCS / "tutorial.md").read_text()
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -316,15 +316,6 @@ def test_first_weights_are_in_the_formula():
     assert names[2].startswith("w₀·u + kηγ: ")
 
 
-def test_mistakes_are_counted_in_whole_numbers():
-    X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
-    model = Perceptron(fit_intercept=False, shuffle=False).fit(X, y)
-    for display in (TheoremDisplay, BracketDisplay):
-        drawn = display.from_estimator(model, X, y)
-        drawn.figure_.canvas.draw()
-        assert all(float(tick).is_integer() for tick in drawn.ax_.get_xticks())
-
-
 def test_the_theorem_with_a_bound_far_away():
     X, y, _ = teacher(100, 2, margin=1e-4, random_state=2)
     found = TheoremDisplay.from_estimator(Perceptron().fit(X, y), X, y)
@@ -353,13 +344,6 @@ def test_no_bound_to_draw_is_said():
     for bound, reason in ((None, "no plane separates"), (replace(found.bound, upper=np.inf), "from below")):
         with pytest.raises(ValueError, match=reason):
             TheoremDisplay(replace(found, bound=bound))
-
-
-def test_the_bracket_says_of_which_points():
-    X, y, _ = teacher(50, 3, margin=0.1, random_state=6)
-    for offset, name in ((True, "margin of the points (x, 1)"), (False, "margin")):
-        display = BracketDisplay.from_estimator(Perceptron(fit_intercept=offset).fit(X, y), X, y)
-        assert display.ax_.get_ylabel() == name
 
 
 def test_a_long_run_is_thinned_but_not_changed():
@@ -449,16 +433,6 @@ def test_the_legend_of_very_many_classes_stays_short():
     assert len(names) <= 17
 
 
-def test_a_legend_of_long_names_stays_in_the_figure():
-    X, y, _ = teacher(50, 3, flip=0.2, random_state=3)
-    labels = np.where(y > 0, "a label of thirty characters.", "another of thirty characters")
-    display = PlaneDisplay.from_estimator(ended(Perceptron(max_iter=5), X, labels), X, labels)
-    display.figure_.canvas.draw()
-    legend, whole = display.ax_.get_legend().get_window_extent(), display.figure_.bbox
-    assert whole.x0 <= legend.x0
-    assert legend.x1 <= whole.x1
-
-
 def test_labels_and_names_are_shown_as_they_are():
     X, y, _ = teacher(50, 2, random_state=3)
     labels = np.where(y > 0, "_costs $5 or $6", "a label that is longer than any legend should be")
@@ -520,19 +494,6 @@ def test_a_plane_outside_the_view_is_not_in_the_legend():
         assert ("the plane is outside this view" in ax.get_xlabel()) != inside
         seen.add(inside)
     assert False in seen
-
-
-def test_the_arrow_is_in_the_picture():
-    """Also where nearly all rows are on the other side."""
-    X = np.array([[-600.0, 5], [-300, -7], [-100, 4], [-5, 1], [-4, -3], [4, 2]])
-    y = [0, 0, 0, 0, 0, 1]
-    display = PlaneDisplay.from_estimator(MaxMarginClassifier().fit(X, y), X, y)
-    (left, right), (bottom, top) = display.ax_.get_xlim(), display.ax_.get_ylim()
-    assert display.ax_.texts
-    for arrow in display.ax_.texts:
-        x, y = arrow.xy
-        assert left < x < right
-        assert bottom < y < top
 
 
 @pytest.mark.parametrize(

@@ -160,28 +160,6 @@ def test_partial_fit_row_by_row_is_one_pass(keep, classes, multi_class):
         assert same(online, whole, X)
 
 
-@pytest.mark.parametrize("keep", ["last", *KEEP])
-@pytest.mark.parametrize("classes", [2, 3])
-def test_partial_fit_of_few_columns_is_that_of_all(keep, classes):
-    rng = np.random.default_rng(classes)
-    X = np.zeros((30, 50))
-    np.put_along_axis(X, rng.integers(0, 50, (30, 3)), rng.integers(1, 5, (30, 3)), 1)
-    y = rng.integers(0, classes, 30)
-    wide, plain = (Perceptron(shuffle=False, keep=keep) for _ in range(2))
-    for i in range(len(X)):
-        wide.partial_fit(sp.csr_array(X[i : i + 1]), y[i : i + 1], classes=range(classes))
-        plain.partial_fit(X[i : i + 1], y[i : i + 1], classes=range(classes))
-        assert wide.margin_ == pytest.approx(plain.margin_, rel=1e-12, nan_ok=True)  # means are not whole numbers
-        assert wide.radius_ == plain.radius_
-        assert wide.training_errors_ == plain.training_errors_
-        if i % 10 == 5:  # nothing is learned from a row that cannot be learned from
-            broken = sp.csr_array(X[:2].astype(float))
-            broken.data[-1] = np.inf
-            with pytest.raises(ValueError, match="infinity"):
-                wide.partial_fit(broken, y[:2])
-    assert same(wide, plain, X)
-
-
 @pytest.mark.parametrize("keep", KEEP)
 @pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
 def test_classes_may_appear_late(keep, multi_class):

@@ -126,16 +126,3 @@ def test_spent_updates_and_overflow(classes, multi_class):
         model = PassiveAggressive(variant="pa", multi_class=multi_class, fit_intercept=False, shuffle=False)
         with pytest.raises(ValueError, match="overflowed to infinity"):
             model.fit(storage(np.array(X)), range(classes))
-
-
-def test_bad_parameters():
-    X, y = numbers(0)
-    for name, value, words in (
-        ("variant", "pa3", "variant must be 'pa', 'pa1' or 'pa2'"),
-        ("C", 0.0, "C must be a positive number"),
-        ("keep", "vote", "keep must be 'last', 'best', 'average' or 'auto'"),
-        ("multi_class", "ovo", "multi_class must be"),
-        ("max_iter", 0, "max_iter must be"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            PassiveAggressive(**{name: value}).fit(X, y)

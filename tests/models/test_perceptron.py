@@ -3,6 +3,7 @@
 import io
 import math
 import pickle
+import re
 from contextlib import redirect_stderr, redirect_stdout
 
 import joblib
@@ -22,7 +23,15 @@ from sklearn.preprocessing import StandardScaler
 
 import oracle
 from data import few, integers, quiet
-from linsep import AROW, PassiveAggressive, Perceptron, teacher
+from linsep import (
+    AROW,
+    FewestErrorsClassifier,
+    KernelPerceptron,
+    MaxMarginClassifier,
+    PassiveAggressive,
+    Perceptron,
+    teacher,
+)
 from linsep.data.arrays import to_rows
 from linsep.learn.evaluation import held_out
 from oracle import alike
@@ -161,14 +170,6 @@ def test_storage_does_not_show(kind):
     assert alike(model, expected)
     assert np.array_equal(model.decision_function(KINDS[kind](X)), expected.decision_function(X))
     assert model.radius_ == expected.radius_
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("parameters", [{}, {"multi_class": "ovr"}, {"keep": "average"}])
-@pytest.mark.parametrize("kind", ["float32", "csr int"])  # the loops share what depends on the storage
-def test_storage_does_not_show_in_other_loops(kind, parameters):
-    X, y = integers(7, classes=3, low=0, high=8)
-    assert alike(*(quiet(Perceptron(max_iter=20, **parameters), rows, y) for rows in (KINDS[kind](X), X)))
 
 
 def test_stored_twice_in_a_sparse_matrix_counts_as_the_sum():
@@ -348,14 +349,6 @@ def test_argmax_mistakes_are_bounded():
 XOR = (np.array([[0.0, 0.0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1]))
 
 
-def test_spent_passes_warn_and_say_what_to_do():
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=7 .* larger max_iter .*tol or early_stopping"):
-        model = Perceptron(max_iter=7).fit(*XOR)
-    assert model.stop_reason_ == "max_iter"
-    assert model.n_iter_ == 7 == len(model.history_["mistakes"])
-    assert not model.margin_ > 0
-
-
 def test_spent_updates_warn():
     with pytest.warns(ConvergenceWarning, match="max_updates=5"):
         model = Perceptron(max_updates=5).fit(*XOR)
@@ -487,15 +480,6 @@ def test_the_worst_row_on_the_plane_is_one_that_is_predicted_wrong():
     assert model.coef_.tolist() == [[1.0, 1.0]]
 
 
-def test_feature_names():
-    iris = load_iris(as_frame=True)
-    model = quiet(Perceptron(max_iter=5), iris.data, iris.target)
-    assert model.feature_names_in_.tolist() == list(iris.data.columns)
-    assert model.n_features_in_ == 4
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(iris.data[iris.data.columns[::-1]])
-
-
 def test_distance_for_many_classes():
     iris = load_iris()
     model = quiet(Perceptron(max_iter=50), iris.data, iris.target)
@@ -599,14 +583,42 @@ def test_extreme_but_finite_rows():
     assert tiny.radius_ == pytest.approx(5 * 1e-400**0.5, rel=1e-12)
 
 
-@pytest.mark.parametrize(("name", "value"), [
-    ("eta0", 0), ("eta0", np.inf), ("order", "random"), ("max_iter", 0), ("max_iter", 2.5), ("max_updates", -1),
-    ("tol", -1.0), ("n_iter_no_change", 0), ("validation_fraction", 1.5), ("target_margin", 0.0), ("keep", "first"),
-    ("update_margin", -0.1), ("multi_class", "ovo"), ("on_plane", 0),
+@pytest.mark.parametrize(("kind", "wrong"), [
+    (Perceptron, {
+        "eta0": (0, np.inf), "order": ["random"], "max_iter": (0, 2.5), "max_updates": [-1], "tol": [-1.0],
+        "n_iter_no_change": [0], "validation_fraction": [1.5], "target_margin": [0.0], "keep": ["first"],
+        "update_margin": [-0.1], "multi_class": ["ovo"], "on_plane": [0], "prove": ["yes"],
+    }),
+    (PassiveAggressive, {"variant": ["pa3"], "C": [0.0], "keep": ["vote"]}),
+    (AROW, {"r": [0.0], "keep": ["vote"]}),
+    (KernelPerceptron, {"kernel": ["cubic"], "degree": [0], "gamma": [-1.0], "keep": ["best"], "cache_size": [0]}),
+    (MaxMarginClassifier, {"gap": (0, 1), "on_overlap": ["warn"], "time_limit": [-1]}),
+    (FewestErrorsClassifier, {"max_nodes": [-1], "time_limit": [-1]}),
 ])  # fmt: skip
-def test_bad_parameters_are_named(name, value):
-    with pytest.raises(ValueError, match=f"^{name} must be .*got"):
-        Perceptron(**{name: value}).fit(*SQUARE)
+def test_bad_parameters_are_named(kind, wrong):
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(ValueError, match=f"^{name} must be .*, got "):
+                kind(**{name: value}).fit(*SQUARE)
+
+
+def test_a_parameter_says_what_it_may_be():
+    with pytest.raises(
+        ValueError, match="kernel must be 'rbf', 'poly', 'linear', 'precomputed' or a callable, got 'a'"
+    ):
+        KernelPerceptron("a").fit(*SQUARE)
+    with pytest.raises(ValueError, match="max_updates must be None or a whole number that is not negative, got -1"):
+        Perceptron(max_updates=-1).fit(*SQUARE)
+
+
+def test_the_reference_has_every_parameter_and_what_bases_say_of_attributes():
+    for kind in (Perceptron, PassiveAggressive, AROW, KernelPerceptron, MaxMarginClassifier, FewestErrorsClassifier):
+        parameters, attributes = kind.__doc__.split("Parameters\n----------\n")[1].split("Attributes\n----------\n")
+        assert {*re.findall(r"^(\w+) : .*, default=", parameters, re.M)} == {*kind().get_params(deep=False)}
+        for name in ("classes_", "n_features_in_"):
+            assert re.search(rf"^{name} : .*\n    \S", attributes, re.M), (kind, name)
+    assert "default='pa1'\n    \"pa\" corrects every example fully" in PassiveAggressive.__doc__
+    assert "variance_ : ndarray\n    The variance of each weight" in AROW.__doc__
 
 
 def test_bad_starts_and_weights():

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 import linsep
@@ -34,7 +33,6 @@ from linsep import (
     verify,
 )
 from linsep.cli.app import app
-from linsep.models.proving import due
 from linsep.prove.verdict.parts import Part
 from linsep.prove.verdict.refuting import Asked, RunSearch, Work, run_mistakes
 from oracles import inequalities, kind
@@ -191,13 +189,6 @@ def test_on_the_plane_may_be_right_where_mistakes_are_wrong_predictions():
     assert quiet(Perceptron(fit_intercept=False, mistake="prediction"), X, y).stop_reason_ == "no_mistakes"
 
 
-def test_when_a_run_looks():
-    stalled = [due([50] * n) for n in range(200)]
-    assert [n for n, asked in enumerate(stalled) if asked] == [10, 20, 40, 80, 160]
-    assert not any(due([1000 // (k + 1) for k in range(n)]) for n in range(200))
-    assert due([100, 60, 58, 57, 57, 56, 55, 57, 58, 52])  # hardly fewer
-
-
 def test_all_searches_take_at_most_the_work_of_training():
     X, y, _ = teacher(300, 40, margin=0.001, flip=0.02, random_state=3)
     model = quiet(Perceptron(max_iter=1000), X, y)
@@ -207,15 +198,6 @@ def test_all_searches_take_at_most_the_work_of_training():
     assert (spent <= pass_work * np.arange(1, len(work) + 1) + 1).all()
     assert checked(model, X, y) == "not_separable"
     assert set(np.flatnonzero(work) + 1) <= {10, 20, 40, 80, 160, 320, 640}
-
-
-def test_iris():
-    X, y = load_iris(return_X_y=True)
-    assert checked(quiet(Perceptron(), X, y), X, y) == "not_separable"
-    assert quiet(Perceptron(), X, y == 0).stop_reason_ == "separated"
-    model = quiet(Perceptron(multi_class="ovr"), X, y)
-    assert checked(model, X, y) == "not_separable"
-    assert model.refutation_.machine in (1, 2)  # setosa lies apart
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -325,11 +307,6 @@ def test_rows_that_were_scaled_are_not_said_to_underflow_or_to_need_a_scaler(sca
         fit_source(Perceptron(max_iter=5, fit_intercept=False), read(tmp_path / "xor.npz"), scale=scale)
     said = [str(note.message) for note in notes if note.category is ConvergenceWarning]
     assert ("StandardScaler" in said[0]) == (scale == "unit")
-
-
-def test_prove_is_yes_or_no():
-    with pytest.raises(ValueError, match="prove must be True or False"):
-        Perceptron(prove="yes").fit(*XOR)
 
 
 @pytest.mark.parametrize("within", [False, True])

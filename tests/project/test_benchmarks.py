@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import Row, at_least, at_most, best, charts, features, results, rounds
+from benchmarks import Row, at_least, at_most, best, charts, features, results
 from benchmarks.__main__ import arguments
 
 ROOT = Path(__file__).parents[2]
@@ -86,44 +86,3 @@ def test_a_quick_run_replaces_its_rows_alone(tmp_path):
     charts.draw({"questions": told}, tmp_path / "charts")
     assert len(list((tmp_path / "charts").glob("scaling-*.svg"))) == 5
     assert (tmp_path / "charts" / "files.svg").stat().st_size > 1000
-
-
-def test_a_question_that_fails_is_told_and_the_others_go_on(tmp_path, monkeypatch):
-    import benchmarks.__main__ as runner
-    from rich.console import Console
-
-    quiet = Console(quiet=True)
-    monkeypatch.setattr(runner, "ROOT", tmp_path)  # where nothing can be imported from
-    found = runner.ask("passes", 60, True, quiet)
-    assert "No module named" in found["failed"]
-    assert found["rows"] == []
-    package = tmp_path / "benchmarks"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    line = json.dumps({"row": Row("job", 1.0, "peer", 2.0, 2.0, "≥ 1×", True)._asdict()})
-    (package / "__main__.py").write_text(f"print({line!r}, flush=True)\nraise ModuleNotFoundError('no peer')")
-    found = runner.ask("passes", 60, True, quiet)
-    assert found["failed"] == "ModuleNotFoundError: no peer"
-    assert found["rows"][0]["job"] == "job"  # what was measured before is kept
-    (package / "__main__.py").write_text("while True: pass")
-    assert runner.ask("passes", 1, True, quiet)["failed"] == "stopped after 1 s"
-    (package / "__main__.py").write_text("")
-    assert "nothing measured" in runner.ask("passes", 60, True, quiet)["failed"]
-
-
-def test_the_cost_of_rounds_is_fitted_and_run_forward(monkeypatch):
-    true = rounds.Cost(0.02, 0.003, 1e9, 1e8)
-    grid = [(workers, shards, d) for workers in (1, 2) for shards in (2, 8, 16) for d in (10**3, 10**6)]
-    timed = tuple(rounds.Timed(*place, true.overhead(*place[1:], true.B)) for place in grid)
-    monkeypatch.setattr(rounds, "measured", lambda: timed)
-    monkeypatch.setattr(rounds, "speed", lambda: 1e8)
-    rounds.fitted.cache_clear()
-    assert rounds.fitted() == pytest.approx(true, rel=1e-6)
-    for d in (10**5, rounds.WIDE):
-        seconds = [rounds.simulated(true, workers, d, 1e12) for workers in (1, 10, 100)]
-        assert seconds == sorted(seconds, reverse=True)
-        assert all(each > 1e12 / workers / true.v * 0.8 for each, workers in zip(seconds, (1, 10, 100), strict=True))
-    wide = rounds.simulated(true, 1000, rounds.WIDE, 1e12)
-    assert wide > 8 * rounds.WIDE * 1000 / true.B  # all of it goes through one link
-    assert [table.name for table in rounds.tables()] == ["rounds", "model", "workers"]
-    rounds.fitted.cache_clear()

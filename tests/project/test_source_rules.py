@@ -31,17 +31,6 @@ def functions(body: list[ast.stmt], inside: str = "") -> Iterator[tuple[str, ast
                 yield from functions(getattr(node, field, []), inside)
 
 
-def public() -> set[tuple[str, str]]:
-    """Return the public functions and classes, each as a package and a name."""
-    found = set()
-    for listing in (ROOT / "__init__.pyi", ROOT / "cluster" / "__init__.py"):
-        for node in ast.parse(listing.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ImportFrom) and node.module != "linsep":
-                assert node.module is not None
-                found |= {(node.module.split(".")[1], each.name) for each in node.names}
-    return found
-
-
 def test_the_plain_check_uses_the_standard_library_alone():
     text = (ROOT / "prove" / "check" / "linsep_check.py").read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(text)):
@@ -51,22 +40,6 @@ def test_the_plain_check_uses_the_standard_library_alone():
             assert node.module is not None
             modules = [node.module]
         assert all(module.partition(".")[0] in sys.stdlib_module_names for module in modules)
-
-
-def test_no_tricks_with_modules():
-    """No module replaces another or itself, and no name of a module is that of a public function."""
-    for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Subscript | ast.Attribute):  # sys.modules may be asked for a library, not changed
-                target = node.value if isinstance(node, ast.Subscript) else node
-                changed = isinstance(node, ast.Subscript) or isinstance(node.ctx, ast.Store)
-                assert not (changed and ast.unparse(target) == "sys.modules"), name_of(file)
-            assert not (isinstance(node, ast.Name) and node.id == "ModuleType"), name_of(file)
-    commands = {file for file in FILES if file.parent.name == "cli"}  # named after their command, by design,
-    commands |= {ROOT / "data" / "read.py"}  # and this one after the function that it is about
-    called = {name for _, name in public()}
-    assert not {name_of(file) for file in FILES if file not in commands and file.stem in called}
-    assert not {name_of(file) for file in FILES if file.name == "__init__.py" and file.parent.name in called}
 
 
 def test_files_that_the_makefile_and_the_recipes_name():

@@ -23,7 +23,7 @@ from linsep.cli.inputs import (
     write_proof_for,
 )
 from linsep.cli.options import DECIDING, OUTPUT, Data, Document, Planes, Reading, Screen, Values, command
-from linsep.cli.screen import alone_lines, count, facts_table, headline, meter, plain_text, result, while_reading
+from linsep.cli.screen import count, facts_table, headline, meter, one_column_lines, plain_text, result, while_reading
 from linsep.declared import Parameter
 from linsep.errors import DataError
 
@@ -39,14 +39,14 @@ class Effort:
         float,
         Parameter(
             "Stop this long after the start, reading included, and print the bounds known by then.",
-            panel=DECIDING,
-            metavar="SECONDS",
+            DECIDING,
+            "SECONDS",
             min=0,
         ),
     ] = 10.0
-    max_nodes: Annotated[
-        int | None, Parameter("Largest number of nodes in the search tree.", panel=DECIDING, metavar="N", min=1)
-    ] = None
+    max_nodes: Annotated[int | None, Parameter("Largest number of nodes in the search tree.", DECIDING, "N", min=1)] = (
+        None
+    )
     values: Values = None
 
 
@@ -55,21 +55,17 @@ class Files:
     """Files to write: the data mended in one way or the other; and how long a proof may be."""
 
     out: Annotated[
-        str | None,
-        Parameter(
-            "Write the data without the rows that the plane gets wrong.", panel=OUTPUT, short="-o", metavar="OUT"
-        ),
+        str | None, Parameter("Write the data without the rows that the plane gets wrong.", OUTPUT, "OUT", short="-o")
     ] = None
     relabel: Annotated[
-        str | None,
-        Parameter("Write the data with those rows relabeled as the plane predicts.", panel=OUTPUT, metavar="OUT"),
+        str | None, Parameter("Write the data with those rows relabeled as the plane predicts.", OUTPUT, "OUT")
     ] = None
     max_proof_mb: Annotated[
         float | None,
         Parameter(
             "Largest size of the proof file; if the proof would be larger, linsep proves a weaker bound.",
-            panel=OUTPUT,
-            metavar="MB",
+            OUTPUT,
+            "MB",
             min=0,
         ),
     ] = None
@@ -116,77 +112,77 @@ def errors(
             return max(0.0, effort.time_limit - (time.perf_counter() - started))
 
         try:
-            found = search(X, values=meant, time_limit=left())
+            fewest = search(X, values=meant, time_limit=left())
         except DataError as error:
             if effort.values is not None or "values" not in {each.name for each in error.settings}:
                 raise
             warnings.warn(_ROUNDED, stacklevel=2)
             X = nearest_doubles(X)
-            found = search(X, values=BINARY, time_limit=left())
+            fewest = search(X, values=BINARY, time_limit=left())
     seconds = time.perf_counter() - started
-    labels = _other_labels(found, X)
-    wrong = source.dropped.in_source(found.rows).tolist()
+    labels = _other_labels(fewest, X)
+    wrong = source.dropped.in_source(fewest.rows).tolist()
     if document.proof is not None:
-        write_proof_for(document.proof, found, X, y, source, "errors", document.note)
+        write_proof_for(document.proof, fewest, X, y, source, "errors", document.note)
     if files.out is not None:
         rewrite(files.out, source, dict.fromkeys(wrong), X, y)
     if files.relabel is not None:
         first = {label: int(source.dropped.in_source((y == label).argmax())) for label in set(labels)}
         rewrite(files.relabel, source, {row: first[label] for row, label in zip(wrong, labels, strict=True)}, X, y)
     written = {"out": files.out, "relabel": files.relabel, "proof": document.proof}
-    names = named_rows(source, found.rows if screen.json else found.rows[:_SHOWN])
-    facts = {"command": "errors", "data": data, **_facts(found, X, y, labels, names, source), "seconds": seconds}
-    rules = telling_columns(X, class_numbers(y, found.classes), found.classes, source.names)
+    names = named_rows(source, fewest.rows if screen.json else fewest.rows[:_SHOWN])
+    facts = {"command": "errors", "data": data, **_facts(fewest, X, y, labels, names, source), "seconds": seconds}
+    rules = telling_columns(X, class_numbers(y, fewest.classes), fewest.classes, source.names)
     facts |= written | {"alone": [rule.sentence(source.options.target) for rule in rules]}
 
     def show(console: Any) -> None:
-        console.print(headline(_sentence(found, len(y))))
-        console.print(facts_table(_lines(found, facts, X, source)))
-        if len(found.rows):
-            console.print(_table(found, X, y, labels, names, source.names))
+        console.print(headline(_sentence(fewest, len(y))))
+        console.print(facts_table(_lines(fewest, facts, X, source)))
+        if len(fewest.rows):
+            console.print(_table(fewest, X, y, labels, names, source.names))
 
     result(facts, screen, show)
-    raise click.exceptions.Exit(0 if found.proved else 1)
+    raise click.exceptions.Exit(0 if fewest.proved else 1)
 
 
-def _sentence(found: Any, n: int) -> str:
-    if found.upper == 0:
+def _sentence(fewest: Any, n: int) -> str:
+    if fewest.upper == 0:
         return f"a plane has all of {count(n, 'row')} right: proved"
-    if found.proved:
-        return f"the best plane has {found.upper:,} of {count(n, 'row')} wrong: proved"
-    bounds = f"at least {found.lower:,} and at most {found.upper:,}"
+    if fewest.proved:
+        return f"the best plane has {fewest.upper:,} of {count(n, 'row')} wrong: proved"
+    bounds = f"at least {fewest.lower:,} and at most {fewest.upper:,}"
     return f"the best plane has {bounds} of {count(n, 'row')} wrong: both bounds are proved"
 
 
-def _facts(found: Any, X: Any, y: Any, labels: list[Any], names: list[RowName], source: Any) -> dict[str, Any]:
+def _facts(fewest: Any, X: Any, y: Any, labels: list[Any], names: list[RowName], source: Any) -> dict[str, Any]:
     """Return everything known, for ``--json``."""
-    rows = zip(found.rows.tolist(), found.depths.tolist(), labels, names, strict=False)  # those that have names
+    rows = zip(fewest.rows.tolist(), fewest.depths.tolist(), labels, names, strict=False)  # those that have names
     return {
         "rows": X.shape[0],
         **dropped_fact(source),
         "features": X.shape[1],
         **label_facts(source),
-        "classes": list(found.classes),
-        "fit_intercept": found.fit_intercept,
-        "values": found.values,
-        "lower": found.lower,
-        "upper": found.upper,
-        "proved": found.proved,
-        "note": found.note or None,
+        "classes": list(fewest.classes),
+        "fit_intercept": fewest.fit_intercept,
+        "values": fewest.values,
+        "lower": fewest.lower,
+        "upper": fewest.upper,
+        "proved": fewest.proved,
+        "note": fewest.note or None,
         "wrong": [{**name.facts(), "label": y[i], "other": other, "depth": depth} for i, depth, other, name in rows],
-        "w": [[float(v) for v in row] for row in (found.w.tolist() if found.w.ndim == 2 else [found.w.tolist()])],
-        "b": [float(v) for v in (found.b.tolist() if found.w.ndim == 2 else [found.b])],
+        "w": [[float(v) for v in row] for row in (fewest.w.tolist() if fewest.w.ndim == 2 else [fewest.w.tolist()])],
+        "b": [float(v) for v in (fewest.b.tolist() if fewest.w.ndim == 2 else [fewest.b])],
     }
 
 
-def _lines(found: Any, facts: dict[str, Any], X: Any, source: Any) -> dict[str, str]:
-    lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(found.classes)} classes"}
-    lines |= label_line(source, len(found.classes))
+def _lines(fewest: Any, facts: dict[str, Any], X: Any, source: Any) -> dict[str, str]:
+    lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(fewest.classes)} classes"}
+    lines |= label_line(source, len(fewest.classes))
     lines["time"] = f"{facts['seconds']:.2f} s for both bounds and their exact proof"
-    lines |= alone_lines(facts["alone"])
-    if found.note:
-        lines["note"] = found.note
-    if not found.proved:
+    lines |= one_column_lines(facts["alone"])
+    if fewest.note:
+        lines["note"] = fewest.note
+    if not fewest.proved:
         lines["more"] = "a longer --time-limit may close the bracket"
     for name in ("out", "relabel"):
         if facts[name] is not None:
@@ -197,23 +193,23 @@ def _lines(found: Any, facts: dict[str, Any], X: Any, source: Any) -> dict[str, 
     return lines
 
 
-def _other_labels(found: Any, X: Any) -> list[Any]:
+def _other_labels(fewest: Any, X: Any) -> list[Any]:
     """Return the label that the plane gives each wrong row; of two classes the other one, also on the plane."""
     import numpy as np
 
-    if len(found.rows) == 0:
+    if len(fewest.rows) == 0:
         return []
-    W, b = found.plane.per_class()
-    part = getattr(X, "near", X)[found.rows]  # long decimals need not be read again
+    W, b = fewest.plane.per_class()
+    part = getattr(X, "near", X)[fewest.rows]  # long decimals need not be read again
     part = part if hasattr(part, "toarray") else np.asarray(part)
     scores = np.asarray(part.astype(float) @ W.astype(float).T) + b.astype(float)
-    return [found.classes[c] for c in scores.argmax(axis=1).tolist()]
+    return [fewest.classes[c] for c in scores.argmax(axis=1).tolist()]
 
 
-def _table(found: Any, X: Any, y: Any, labels: list[Any], rows: list[RowName], names: Any) -> Any:
+def _table(fewest: Any, X: Any, y: Any, labels: list[Any], rows: list[RowName], names: Any) -> Any:
     fold: dict[str, Any] = {"overflow": "fold"}
     heads = {"label": fold, "plane says": fold, "depth": {"justify": "right", "no_wrap": True}}
-    which = found.rows[:_SHOWN]
-    cells = [[plain_text(y[i]), plain_text(labels[k]), f"{found.depths[k]:.4g}"] for k, i in enumerate(which.tolist())]
+    which = fewest.rows[:_SHOWN]
+    cells = [[plain_text(y[i]), plain_text(labels[k]), f"{fewest.depths[k]:.4g}"] for k, i in enumerate(which.tolist())]
     title = "rows that stand in the way, the deepest on the wrong side first"
-    return rows_table(title, rows, heads, cells, X[which], names, len(found.rows))
+    return rows_table(title, rows, heads, cells, X[which], names, len(fewest.rows))

@@ -17,12 +17,7 @@ def explore(
     data: Annotated[str | None, Argument("File with the points to start from.")] = None,
     out: Annotated[
         str | None,
-        Parameter(
-            "HTML file to write. [default: a temporary one, which a browser opens]",
-            panel=OUTPUT,
-            short="-o",
-            metavar="OUT",
-        ),
+        Parameter("HTML file to write. [default: a temporary one, which a browser opens]", OUTPUT, "OUT", short="-o"),
     ] = None,
     *,
     reading: Reading,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -30,9 +29,9 @@ from linsep.cli.inputs import (
 from linsep.cli.options import OUTPUT, Data, Place, Reading, Screen, as_option, command
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
 from linsep.clock import Clock
-from linsep.data.options import READING
+from linsep.data.options import MISSING, READING
 from linsep.declared import Declared, Parameter, declared
-from linsep.errors import DataError, DataNote, Setting
+from linsep.errors import DataError, Setting
 from linsep.models.constructors import LEARNERS, LEARNING, OWN
 from linsep.wording import largest_between, margin_found, stopped_words
 
@@ -55,8 +54,8 @@ class Chosen:
         Literal[*_KINDS],  # type: ignore[valid-type]
         Parameter(
             f"Learner: {', '.join(_KINDS)}. Only {', '.join(ONLINE)} learn from files larger than memory.",
-            panel=LEARNING,
-            metavar="WHICH",
+            LEARNING,
+            "WHICH",
         ),
     ] = "perceptron"
     scale: Annotated[
@@ -65,8 +64,8 @@ class Chosen:
             "Scale rows before learning: none, unit (divide by R, the longest row), standard (columns of mean 0 "
             "and deviation 1; columns of words keep their mean), or auto: standard if the sizes of the columns differ "
             "by a factor of more than 10. The model's weights are in the units of the file.",
-            panel=LEARNING,
-            metavar="HOW",
+            LEARNING,
+            "HOW",
         ),
     ] = "auto"
 
@@ -87,16 +86,14 @@ class Started(Chosen):
         Parameter(
             'File with the first weights: a model of the same features and classes, or JSON such as {"coef": '
             '[...], "intercept": [...]}.',
-            panel=LEARNING,
-            metavar="FILE",
+            LEARNING,
+            "FILE",
         ),
     ] = None
     sample_weight: Annotated[
         str | None,
         Parameter(
-            "Column of row weights; linsep does not use it as a feature. Needs all rows in memory.",
-            panel=LEARNING,
-            metavar="COLUMN",
+            "Column of row weights; linsep does not use it as a feature. Needs all rows in memory.", LEARNING, "COLUMN"
         ),
     ] = None
     offset: Annotated[bool | None, Parameter("", hidden=True)] = None  # --no-offset, in fewer keys
@@ -129,19 +126,19 @@ def made(learner: str, given: dict[str, Any]) -> Any:
 
 def _of_all_learners() -> tuple[Declared, ...]:
     """Return the parameters of all learners; of those that only some have, the help says which."""
-    found: dict[str, Declared] = {}
+    parameters: dict[str, Declared] = {}
     owners: dict[str, list[str]] = {}
     for learner in LEARNERS.values():
         for each in declared(learner.parameters):
             if each.about.typed is not None:
-                found.setdefault(each.name, each)
+                parameters.setdefault(each.name, each)
                 owners.setdefault(each.name, []).append(learner.command)
-    found["keep"] = found["keep"]._replace(default=AUTO)  # of those that are online
-    for name, each in found.items():
+    parameters["keep"] = parameters["keep"]._replace(default=AUTO)  # of those that are online
+    for name, each in parameters.items():
         if each.about.panel == OWN:
             meaning = each.about.help[0].lower() + each.about.help[1:]
-            found[name] = each._replace(about=replace(each.about, help=f"{', '.join(owners[name])}: {meaning}"))
-    return tuple(found.values())
+            parameters[name] = each._replace(about=replace(each.about, help=f"{', '.join(owners[name])}: {meaning}"))
+    return tuple(parameters.values())
 
 
 class Learning:
@@ -155,34 +152,27 @@ class Learning:
 
     def also(self, **more: Any) -> Self:
         """Return these parameters and others."""
-        found = copy(self)
-        found.given = self.given | more
-        return found
+        others = copy(self)
+        others.given = self.given | more
+        return others
 
 
 @dataclass(frozen=True)
 class Learned:
     """The model to write, and which label is its +1."""
 
-    model: Annotated[str, Parameter("File to write the model to.", panel=OUTPUT, short="-m", metavar="OUT")] = (
-        "model.linsep"
-    )
-    proof: Annotated[
-        str | None, Parameter("Write the proof that no plane separates the rows.", panel=OUTPUT, metavar="OUT")
-    ] = None
-    positive: Annotated[str | None, Parameter("Label to treat as +1.", panel=READING, metavar="LABEL")] = None
+    model: Annotated[str, Parameter("File to write the model to.", OUTPUT, "OUT", short="-m")] = "model.linsep"
+    proof: Annotated[str | None, Parameter("Write the proof that no plane separates the rows.", OUTPUT, "OUT")] = None
+    positive: Annotated[str | None, Parameter("Label to treat as +1.", READING, "LABEL")] = None
     evaluate: Annotated[
         bool,
-        Parameter(
-            "After the last pass, read the rows once more for the training errors, the margin and R.", panel=OUTPUT
-        ),
+        Parameter("After the last pass, read the rows once more for the training errors, the margin and R.", OUTPUT),
     ] = True
-    coef: Annotated[bool, Parameter("Print the weights w and offsets b.", panel=OUTPUT)] = False
+    coef: Annotated[bool, Parameter("Print the weights w and offsets b.", OUTPUT)] = False
     trace: Annotated[
         bool,
         Parameter(
-            "Print the row of each mistake in order, the mistakes of each row (α), and the theorem's bound.",
-            panel=OUTPUT,
+            "Print the row of each mistake in order, the mistakes of each row (α), and the theorem's bound.", OUTPUT
         ),
     ] = False
 
@@ -191,13 +181,9 @@ class Learned:
 class Saving:
     """Where to write what it takes to go on, and whether to."""
 
-    checkpoint: Annotated[
-        str | None, Parameter("File to save progress to, for --resume.", panel=_CHECKPOINTS, metavar="FILE")
-    ] = None
-    every: Annotated[
-        str, Parameter("Time between checkpoints, such as 30s or 5m.", panel=_CHECKPOINTS, metavar="TIME")
-    ] = "30s"
-    resume: Annotated[bool, Parameter("Continue from the checkpoint, if there is one.", panel=_CHECKPOINTS)] = False
+    checkpoint: Annotated[str | None, Parameter("File to save progress to, for --resume.", _CHECKPOINTS, "FILE")] = None
+    every: Annotated[str, Parameter("Time between checkpoints, such as 30s or 5m.", _CHECKPOINTS, "TIME")] = "30s"
+    resume: Annotated[bool, Parameter("Continue from the checkpoint, if there is one.", _CHECKPOINTS)] = False
 
     def __post_init__(self) -> None:
         if self.resume and self.checkpoint is None:
@@ -231,8 +217,6 @@ def fit(
     for path in (learned.model, saving.checkpoint, learned.proof):
         check_place(path, *data)
     given = {} if chosen.initial is None else _start_from(learner, chosen.initial)
-    if chosen.sample_weight is not None:
-        given["sample_weight"] = _read_weights(data, reading, chosen.sample_weight)
     about: dict[str, Any] = {"data": data, "model": learned.model, "rows": None}
     with meter("learning", screen) as watching:
         if not (needs_all := chosen.in_memory(learner)):
@@ -248,18 +232,18 @@ def fit(
             beside = "--positive, --scale, --checkpoint, --no-evaluate, --cluster or --workers"
             raise click.BadParameter(f"{needs_all} cannot be combined with {beside}")
         else:
-            about["rows"] = _hold(learner, source, given)
+            about["rows"] = _hold(learner, source, given, chosen.sample_weight)
         about["seconds"] = watching.seconds
     if hasattr(learner, "warm_start"):
         learner.warm_start = False  # it was this run that went on, not those of the saved model
     save(learner, learned.model)
-    found = getattr(learner, "refutation_", None)
+    refutation = getattr(learner, "refutation_", None)
     if (
-        learned.proof is not None and found is not None and found.machine is None
+        learned.proof is not None and refutation is not None and refutation.machine is None
     ):  # one machine of several has no format
         from linsep.prove.numbers.text import fingerprint_of
 
-        verdict = found.verdict()
+        verdict = refutation.verdict()
         write_proof(learned.proof, verdict, source, fingerprint_of(source, verdict), {"command": "fit"}, None)
     about["proof"] = learned.proof
     facts = _facts(learner, source, about) | _trace_facts(learner, source, learned.coef, learned.trace)
@@ -364,43 +348,38 @@ def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
 def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
     from linsep.models.from_files import fit_source
 
-    size = source.size
-    before = [0, 0]  # passes that are over, and the rows visited in them
-
-    def watch(number: int, visited: int, mistakes: int, _: float) -> None:
-        if number != before[0]:
-            before[:] = [number, watching.rows]
-        watching.rows = before[1] + visited
-        position = source.position
-        watching.bytes = number * (size or 0) + position
-        watching.show(position, size, f"pass {number + 1}/{learner.max_iter:,}  {mistakes:,} mistakes")
-
     def reading(read: int | None = None, **_: Any) -> None:
         if read is not None:
-            watching.show(source.position, size, "reading")
+            watching.show(source.position, source.size, "reading")
 
+    watch = _watch(watching, f"pass {{}}/{learner.max_iter:,}", source)
     fit_source(learner, source, watch=watch, clock=Clock(show=reading), **how)
 
 
 def _fit_on_cluster(place: Place, learner: Any, source: Source, watching: Meter, **how: Any) -> None:
-    before = [0, 0, 0, 0]  # round, rows looked at before it, shards heard in it, mistakes so far
-    size: int | None = None  # rows of a whole round, once there was one
-
-    def watch(number: int, looked: int, mistakes: int, _: float) -> None:
-        nonlocal size
-        if number != before[0]:
-            size = watching.rows - before[1] or None
-            before[:] = [number, watching.rows, 0, before[3]]
-        own = mistakes - before[3]
-        before[2:] = [before[2] + 1, mistakes]
-        watching.rows = before[1] + looked
-        words = f"round {number + 1}/{learner.max_iter:,}  shard {before[2]}: {own:,} of {mistakes:,} mistakes"
-        watching.show(looked, size, words)
-
     with place.client() as client:
         from linsep import cluster
 
+        watch = _watch(watching, f"round {{}}/{learner.max_iter:,}")
         cluster.fit(learner, source, client, shard_bytes=place.shard_bytes, watch=watch, **how)
+
+
+def _watch(watching: Meter, words: str, source: Source | None = None) -> Callable[[int, int, int, float], None]:
+    """Return what shows how far a run is: in the bytes of a source, or in the rows that the pass before had."""
+    before, size = [0, 0], None if source is None else source.size  # passes that are over, and rows visited in them
+
+    def watch(number: int, visited: int, mistakes: int, _: float) -> None:
+        nonlocal size
+        if number != before[0]:
+            size = watching.rows - before[1] if source is None else size
+            before[:] = [number, watching.rows]
+        watching.rows, done = before[1] + visited, visited
+        if source is not None:
+            done = source.position
+            watching.bytes = number * (size or 0) + done
+        watching.show(done, size, f"{words.format(number + 1)}  {mistakes:,} mistakes")
+
+    return watch
 
 
 def _bound(learner: Any, source: Source, chosen: Started) -> dict[str, Any]:
@@ -418,7 +397,7 @@ def _bound(learner: Any, source: Source, chosen: Started) -> dict[str, Any]:
     W, b = first_of(learner)
     own = {"fit_intercept": learner.fit_intercept, "eta0": learner.eta0, "update_margin": learner.update_margin}
     try:
-        found = mistake_bound(
+        bound = mistake_bound(
             as_trained(learner, X), y, **own, coef_init=W, intercept_init=b if learner.fit_intercept else None
         )
     except NotSeparable:  # held-out rows are among them
@@ -426,11 +405,11 @@ def _bound(learner: Any, source: Source, chosen: Started) -> dict[str, Any]:
         return {"bound": None, "bound_formula": None, "bound_missing": missing}
     margin = "augmented margin, that of the points (x, 1)" if learner.fit_intercept else "margin"
     if learner.update_margin or W.any() or b.any():
-        formula = f"{found.formula}, with R = {found.radius:.6g} and γ = {found.margin.lower:.6g}"
+        formula = f"{bound.formula}, with R = {bound.radius:.6g} and γ = {bound.margin.lower:.6g}"
     else:
-        formula = bound_in_numbers(found.formula, radius=found.radius, margin=found.margin.lower, limit=found.upper)
+        formula = bound_in_numbers(bound.formula, radius=bound.radius, margin=bound.margin.lower, limit=bound.upper)
     formula += f", γ the largest {margin}" + (", both of the scaled rows" if hasattr(learner, "scaling_") else "")
-    return {"bound": found.mistakes, "bound_formula": formula, "bound_missing": None}
+    return {"bound": bound.mistakes, "bound_formula": formula, "bound_missing": None}
 
 
 def _no_bound(learner: Any, source: Source, chosen: Started) -> str:
@@ -450,11 +429,11 @@ def _no_bound(learner: Any, source: Source, chosen: Started) -> str:
     return ""
 
 
-def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
+def _hold(learner: Any, source: Source, given: dict[str, Any], weights: str | None) -> int:
     """Train with all rows in memory, which learners and orders that go back to earlier rows need; return how many."""
     X, y = source.to_arrays()
-    if "sample_weight" in given:
-        given["sample_weight"] = _weights_of(source, given["sample_weight"], X.shape[0])
+    if weights is not None:
+        given["sample_weight"] = _row_weights(source, weights, X.shape[0])
     learner.fit(X, y, **given)
     learner.remember(source)
     if hasattr(learner, "missing_rows_"):
@@ -498,37 +477,19 @@ def _start_from(learner: Any, path: str) -> dict[str, Any]:
     return {}
 
 
-def _read_weights(paths: list[str], reading: Reading, column: str) -> Any:
-    """Return the numbers of a column, which are the weights of the rows of a source, NaN for those that are dropped."""
+def _row_weights(source: Source, column: str, rows: int) -> list[float]:
+    """Return the weights of the rows that are not dropped, from a column of the files."""
     import numpy as np
 
-    from linsep.data.read import read
-
-    known = reading.given | {"target": column}
-    known["ignore"] = [name for name in known.get("ignore", ()) if name != column]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataNote)  # the reading of the rows tells the same
-        source = read(paths if len(paths) > 1 else paths[0], **known)
-        _, found = source.to_arrays()
-    assert found is not None
-    weights = np.full(source.dropped.rows, np.nan)
+    cells = [cell for (cell,) in source.cells_of([column])]
+    numbers = source.dropped.in_source(np.arange(rows)).tolist()
+    missing = next((row for row in numbers if cells[row] in (None, *MISSING)), None)
+    if missing is not None:
+        raise DataError(source.place(missing), "the row has no weight: drop it or fill in the weight")
     try:
-        weights[source.dropped.in_source(np.arange(len(found)))] = [float(value) for value in found.tolist()]
-        return weights
-    except (TypeError, ValueError):
+        return [float(cells[row]) for row in numbers]
+    except ValueError:
         raise ValueError(f"--sample-weight {column}: the column must hold numbers") from None
-
-
-def _weights_of(source: Source, weights: Any, rows: int) -> Any:
-    """Return the weights of the rows that are not dropped, out of those of all rows of a source."""
-    import numpy as np
-
-    numbers = source.dropped.in_source(np.arange(rows))
-    found = weights[numbers]
-    if np.isnan(found).any():
-        row = int(numbers[np.isnan(found).argmax()])
-        raise DataError(source.place(row), "the row has no weight: drop it or fill in the weight")
-    return found
 
 
 def _trace_facts(learner: Any, source: Source, coef: bool, trace: bool) -> dict[str, Any]:
@@ -618,14 +579,19 @@ def _mixing_lines(facts: dict[str, Any], learner: Any) -> dict[str, str]:
 
 
 def _proof_facts(learner: Any, source: Source, path: str | None) -> dict[str, Any]:
-    found = getattr(learner, "refutation_", None)
+    refutation = getattr(learner, "refutation_", None)
     work = float(sum(getattr(learner, "history_", {}).get("proof_work", ())))
-    if found is None:
+    if refutation is None:
         return {"refutation": None, "proof_work": work, "proof": None}
-    labels = list(found.classes) if found.machine is None else [False, True]
+    labels = list(refutation.classes) if refutation.machine is None else [False, True]
     from linsep.prove.documents import claim_of
 
-    numbers = claim_of(found.verdict())["refutation"]["multipliers"]
-    parts = zip(named_rows(source, found.dropped.among_kept(found.rows)), found.rivals.tolist(), numbers, strict=True)
+    numbers = claim_of(refutation.verdict())["refutation"]["multipliers"]
+    parts = zip(
+        named_rows(source, refutation.dropped.among_kept(refutation.rows)),
+        refutation.rivals.tolist(),
+        numbers,
+        strict=True,
+    )
     listed = [{**row.facts(), "against": labels[rival], "multiplier": number} for row, rival, number in parts]
-    return {"refutation": listed, "proof_work": work, "proof": path if found.machine is None else None}
+    return {"refutation": listed, "proof_work": work, "proof": path if refutation.machine is None else None}

@@ -69,8 +69,8 @@ class RowName(NamedTuple):
 
     def facts(self) -> dict[str, Any]:
         """Return the name for ``--json``."""
-        found = {"row": self.row, "file": self.file, "line": self.line}
-        return {name: value for name, value in found.items() if value is not None}
+        parts = {"row": self.row, "file": self.file, "line": self.line}
+        return {name: value for name, value in parts.items() if value is not None}
 
     def cells(self) -> list[str]:
         """Return the name as cells of a table, below `row_columns`."""
@@ -141,15 +141,15 @@ def _telling(X: Any) -> list[int]:
 
 def with_rows_named(text: str, source: Source) -> str:
     """Return a text with its first "row 7", which counts the rows that were not dropped, as the source numbers it."""
-    found = re.search(r"\brow (\d+)\b", text)
-    if found is None:
+    match = re.search(r"\brow (\d+)\b", text)
+    if match is None:
         return text
     if source.options.missing == "drop" and source.dropped.rows == 0:
         for _ in source.blocks():
             pass
-    (name,) = named_rows(source, [int(found[1])])
+    (name,) = named_rows(source, [int(match[1])])
     line = f" ({name.file or source.files[0].name}:{name.line})" if name.line is not None else ""
-    return f"{text[: found.start()]}row {name.row}{line}{text[found.end() :]}"
+    return f"{text[: match.start()]}row {name.row}{line}{text[match.end() :]}"
 
 
 def dropped_fact(source: Source) -> dict[str, int]:
@@ -179,18 +179,18 @@ def kinds(source: Source) -> dict[str, list[str]]:
     from linsep.data.schema import HASHED_TEXT, TEXT, is_numeric
 
     layout = source.layout
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name, kind in layout.columns if layout is not None else ():
-        found.setdefault(
+        names.setdefault(
             "numbers" if is_numeric(kind) else "text" if kind in (TEXT, HASHED_TEXT) else "words", []
         ).append(name)
-    return found
+    return names
 
 
-def kinds_line(found: dict[str, list[str]]) -> str:
+def kinds_line(names: dict[str, list[str]]) -> str:
     """Return in one line which columns are numbers and which are words."""
-    names = {kind: ", ".join(some if len(some) <= 8 else [*some[:7], "…"]) for kind, some in found.items()}
-    return "; ".join(f"{count(len(found[kind]), 'column')} of {kind}: {names[kind]}" for kind in found)
+    listed = {kind: ", ".join(some if len(some) <= 8 else [*some[:7], "…"]) for kind, some in names.items()}
+    return "; ".join(f"{count(len(names[kind]), 'column')} of {kind}: {listed[kind]}" for kind in names)
 
 
 def label_facts(source: Source) -> dict[str, Any]:

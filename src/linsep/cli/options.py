@@ -114,9 +114,10 @@ def parameter(given: Declared) -> click.Parameter:
         typed["type"] = Number(numbers[0], given)
     elif given.choices:
         typed["type"] = click.Choice([str(choice) for choice in given.choices])
+    repeated = " May be repeated." if kind == list[str] and "repeated" not in about.help else ""
     return RichOption(
         [given.name, name, *([about.short] if about.short else [])],
-        help=about.help,
+        help=about.help + repeated,
         panel=about.panel,
         metavar=about.metavar,
         hidden=about.hidden,
@@ -143,9 +144,7 @@ Data = Annotated[
 ]
 Values = Annotated[
     Literal["decimal", "binary"] | None,
-    Parameter(
-        "Read 0.1 as the decimal one tenth (default for text) or as the nearest double (binary).", panel=DECIDING
-    ),
+    Parameter("Read 0.1 as the decimal one tenth (default for text) or as the nearest double (binary).", DECIDING),
 ]
 TimeLimit = Annotated[float | None, Parameter("Stop the search after this time.", DECIDING, "SECONDS", min=0)]
 Proof = Annotated[str | None, Parameter("Write the proof to this JSON file.", OUTPUT, "OUT")]
@@ -156,8 +155,8 @@ Model = Annotated[str, Argument("Model file, as fit or convert writes it.")]
 class Screen:
     """What a command prints."""
 
-    quiet: Annotated[bool, Parameter("Print no progress bar and no report.", panel=OUTPUT, short="-q")] = False
-    json: Annotated[bool, Parameter("Print the result as one JSON object.", panel=OUTPUT)] = False
+    quiet: Annotated[bool, Parameter("Print no progress bar and no report.", OUTPUT, short="-q")] = False
+    json: Annotated[bool, Parameter("Print the result as one JSON object.", OUTPUT)] = False
 
 
 def reading_options(*names: str) -> tuple[Declared, ...]:
@@ -203,9 +202,7 @@ class Reading(ReadingAgain):
 class Planes:
     """Which planes are looked for."""
 
-    fit_intercept: Annotated[bool, Parameter("Allow an offset, or only planes through the origin.", panel=DECIDING)] = (
-        True
-    )
+    fit_intercept: Annotated[bool, Parameter("Allow an offset, or only planes through the origin.", DECIDING)] = True
     offset: Annotated[bool | None, Parameter("", hidden=True)] = None  # the same, in fewer keys
 
     @property
@@ -219,9 +216,7 @@ class Document:
     """Where to write the proof, and what to add."""
 
     proof: Proof = None
-    note: Annotated[str | None, Parameter("Your own remark, kept in the proof file.", panel=OUTPUT, metavar="TEXT")] = (
-        None
-    )
+    note: Annotated[str | None, Parameter("Your own remark, kept in the proof file.", OUTPUT, "TEXT")] = None
 
 
 @dataclass(frozen=True)
@@ -232,16 +227,14 @@ class Place:
         str | None,
         Parameter(
             "Dask cluster to run on, such as tcp://host:8786; local starts processes on this machine.",
-            panel=CLUSTER,
-            metavar="ADDRESS",
+            CLUSTER,
+            "ADDRESS",
         ),
     ] = None
     workers: Annotated[
-        int | None, Parameter("Number of local processes. [default: one per core]", panel=CLUSTER, metavar="N", min=1)
+        int | None, Parameter("Number of local processes. [default: one per core]", CLUSTER, "N", min=1)
     ] = None
-    shard_mb: Annotated[
-        float, Parameter("Size of the shards that files are split into.", panel=CLUSTER, metavar="MB", min=1e-6)
-    ] = 64
+    shard_mb: Annotated[float, Parameter("Size of the shards that files are split into.", CLUSTER, "MB", min=1e-6)] = 64
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.cluster not in (None, "local"):

@@ -30,18 +30,12 @@ class PredictionTable:
 
     out: Annotated[
         str,
-        Parameter(
-            "File to write: CSV, TSV, Parquet or Arrow; - is standard output (CSV).",
-            panel=OUTPUT,
-            short="-o",
-            metavar="OUT",
-        ),
+        Parameter("File to write: CSV, TSV, Parquet or Arrow; - is standard output (CSV).", OUTPUT, "OUT", short="-o"),
     ] = "-"
-    score: Annotated[bool, Parameter("Add the score w·x + b.", panel=OUTPUT)] = False
-    distance: Annotated[bool, Parameter("Add the signed distance to the plane.", panel=OUTPUT)] = False
+    score: Annotated[bool, Parameter("Add the score w·x + b.", OUTPUT)] = False
+    distance: Annotated[bool, Parameter("Add the signed distance to the plane.", OUTPUT)] = False
     keep_column: Annotated[
-        list[str] | None,
-        Parameter("Copy this column of DATA, such as an ID; may be repeated.", panel=OUTPUT, metavar="COLUMN"),
+        list[str] | None, Parameter("Copy this column of DATA, such as an ID; may be repeated.", OUTPUT, "COLUMN")
     ] = None
 
     def methods(self) -> dict[str, str]:
@@ -125,9 +119,9 @@ def _predictions(
 
     if place.cluster is None:
         dropped = []
-        for found, left in answers(fitted, source, ahead(source.pieces(), owner=source), methods):
+        for results, left in answers(fitted, source, ahead(source.pieces(), owner=source), methods):
             dropped.append(left)
-            yield found
+            yield results
         source.dropped = replace(Dropped.joined(dropped), cells=source.missing_cells())
         if source.dropped.rows == 0:
             raise ReadError(source.files[0].name, "no rows")
@@ -144,8 +138,8 @@ def _copied(names: list[str], cells: Iterator[list[Any]], rows: int) -> dict[str
     """Return the next cells of the columns that are copied."""
     from linsep.data.labels import object_array
 
-    found = [[None if cell is None else str(cell) for cell in row] for row in (islice(cells, rows) if names else ())]
-    return {name: object_array([row[j] for row in found]) for j, name in enumerate(names)}
+    copied = [[None if cell is None else str(cell) for cell in row] for row in (islice(cells, rows) if names else ())]
+    return {name: object_array([row[j] for row in copied]) for j, name in enumerate(names)}
 
 
 def _by_class(name: str, values: Array, classes: Array) -> dict[str, Array]:

@@ -114,7 +114,7 @@ class TableOptions(ReadingAgain):
 def regression(
     data: Annotated[str, Argument("CSV, TSV, JSON Lines, Parquet or Arrow; - is standard input.")],
     model: ModelOptions,
-    rows: Annotated[bool, Parameter("List the separated rows, counted from 0.", panel=OUTPUT)] = False,
+    rows: Annotated[bool, Parameter("List the separated rows, counted from 0.", OUTPUT)] = False,
     proof: Proof = None,
     *,
     table: TableOptions,
@@ -137,45 +137,45 @@ def regression(
         asked = RegressionInput.of(data, model, table)
         clock.check()
         stack.enter_context(lines_named(asked.table))
-        found = decide(asked.given, clock)
+        separation = decide(asked.given, clock)
         seconds = time.perf_counter() - started
-        design = None if proof is None else _write(proof, found, asked, model)
-        texts = sentences(found, asked.response)
-        coefficients = found.coefficients if screen.json else []  # evidence, which takes long if there are many
+        design = None if proof is None else _write(proof, separation, asked, model)
+        texts = sentences(separation, asked.response)
+        coefficients = separation.coefficients if screen.json else []  # evidence, which takes long if there are many
     dropped = asked.table.dropped
-    separated = dropped.in_source(found.separated)
+    separated = dropped.in_source(separation.separated)
     facts = {
         "command": "regression",
         "data": data,
-        "family": found.family,
-        "rows": len(found.separated) + len(found.rest),
+        "family": separation.family,
+        "rows": len(separation.separated) + len(separation.rest),
         "dropped": len(dropped),
-        "columns": len(found.names),
-        "rank": found.rank,
-        "kind": found.kind,
-        "dimension": found.dimension,
+        "columns": len(separation.names),
+        "rank": separation.rank,
+        "kind": separation.kind,
+        "dimension": separation.dimension,
         "coefficients": [
             {"name": each.name, "status": each.status, "direction": digits(value), "rows": dropped.in_source(each.rows)}
-            for each, value in zip(coefficients, found.direction, strict=False)
+            for each, value in zip(coefficients, separation.direction, strict=False)
         ],
         "separated": separated,
         "separated_lines": asked.table.lines(separated),
         "sentences": texts,
-        "notes": found.notes,
+        "notes": separation.notes,
         "seconds": seconds,
         "proof": proof,
         "design": design,
     }
 
     def show(console: Any) -> None:
-        console.print(headline(SEPARATED[found.kind]))
-        console.print(_statuses(found))
-        console.print(facts_table(_lines(found, facts, rows)))
+        console.print(headline(SEPARATED[separation.kind]))
+        console.print(_statuses(separation))
+        console.print(facts_table(_lines(separation, facts, rows)))
         for sentence in texts:
             console.print(f"{sentence}.", markup=False)
 
     result(facts, screen, show)
-    raise click.exceptions.Exit(0 if found.kind == "overlap" else 1)
+    raise click.exceptions.Exit(0 if separation.kind == "overlap" else 1)
 
 
 @dataclass(frozen=True)
@@ -203,11 +203,11 @@ class RegressionInput:
             build = _by_target if model.formula is None else _by_formula
             return build(source, model, table)
 
-    def reading(self, found: Any) -> dict[str, Any] | None:
+    def reading(self, separation: Any) -> dict[str, Any] | None:
         """Return how others can make the rows of a proof from the file; None if a formula computes more."""
         from linsep.prove.regression.documents import reading_of
 
-        return reading_of(found.given, self.table, self.parts, self.missing)
+        return reading_of(separation.given, self.table, self.parts, self.missing)
 
 
 def open_table(data: str, **options: Any) -> Any:
@@ -266,7 +266,7 @@ def _by_formula(probe: Any, model: ModelOptions, table: TableOptions) -> Regress
     left = model.formula.partition("~")[0].strip()
     response = [*formula_columns(left, names), *strata, *weights, *absorb]
     source = probe.with_options(layout=None, keep_index=True, ignore=tuple(name for name in names if name not in used))
-    found = read_table(source, dict(source.layout.columns), frozenset(response)).complete(response, table.missing)
+    frame = read_table(source, dict(source.layout.columns), frozenset(response)).complete(response, table.missing)
     options = {
         "strata": strata[0] if strata else None,
         "weights": weights[0] if weights else None,
@@ -274,8 +274,8 @@ def _by_formula(probe: Any, model: ModelOptions, table: TableOptions) -> Regress
     }
     two = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
     own = list(two.groups()) if two else [left.strip("`")]
-    parts = [*own, *strata, *weights] if all(each in found.columns for each in own) else []
-    return RegressionInput(_modeled(model.formula, found, options, model, found), found, parts, left, table.missing)
+    parts = [*own, *strata, *weights] if all(each in frame.columns for each in own) else []
+    return RegressionInput(_modeled(model.formula, frame, options, model, frame), frame, parts, left, table.missing)
 
 
 def _by_target(probe: Any, model: ModelOptions, table: TableOptions) -> RegressionInput:
@@ -294,18 +294,18 @@ def _by_target(probe: Any, model: ModelOptions, table: TableOptions) -> Regressi
         layout=None, keep_index=True, ignore=tuple(name for name in probe.column_names if name not in others)
     )
     features = dict(source.layout.columns)
-    found = read_table(source, features | dict(beside.layout.columns), frozenset(others))
-    found = found.complete(others, table.missing)
+    frame = read_table(source, features | dict(beside.layout.columns), frozenset(others))
+    frame = frame.complete(others, table.missing)
     options = {
-        "strata": found[strata[0]] if strata else None,
-        "weights": found[weights[0]] if weights else None,
-        "absorb": [(each, found[each]) for each in absorb] or None,
-        "categories": None if second else found.categories.get(target),
+        "strata": frame[strata[0]] if strata else None,
+        "weights": frame[weights[0]] if weights else None,
+        "absorb": [(each, frame[each]) for each in absorb] or None,
+        "categories": None if second else frame.categories.get(target),
     }
-    X = found.only(list(features)) if features else np.zeros((len(found), 0))
-    y = found[target] if not second else np.column_stack([found[target], found[second[0]]])
-    given = _modeled(X, y, options, model, found)
-    return RegressionInput(given, found, [target, *second, *strata, *weights], target, table.missing)
+    X = frame.only(list(features)) if features else np.zeros((len(frame), 0))
+    y = frame[target] if not second else np.column_stack([frame[target], frame[second[0]]])
+    given = _modeled(X, y, options, model, frame)
+    return RegressionInput(given, frame, [target, *second, *strata, *weights], target, table.missing)
 
 
 @contextmanager
@@ -316,13 +316,13 @@ def lines_named(table: Any) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        found = re.fullmatch(r"row (\d+)(.*)", error.where)
-        if found is None:
+        match = re.fullmatch(r"row (\d+)(.*)", error.where)
+        if match is None:
             raise
-        raise DataError(f"{table.where(int(found[1]))}{found[2]}", error.what, *error.settings) from None
+        raise DataError(f"{table.where(int(match[1]))}{match[2]}", error.what, *error.settings) from None
 
 
-def _statuses(found: Any) -> Any:
+def _statuses(separation: Any) -> Any:
     from rich.table import Table
     from rich.text import Text
 
@@ -330,29 +330,29 @@ def _statuses(found: Any) -> Any:
     for name in ("coefficient", "status"):
         shown.add_column(name)
     shown.add_column("direction", justify="right")
-    entries = zip(found.names, found.statuses, found.direction, strict=True)
-    for name, status, value in islice(entries, min(_SHOWN, found.listed)):
+    entries = zip(separation.names, separation.statuses, separation.direction, strict=True)
+    for name, status, value in islice(entries, min(_SHOWN, separation.listed)):
         shown.add_row(Text(name), status, shown_number(value))
-    if found.listed > _SHOWN:
-        shown.add_row(f"… {found.listed - _SHOWN} more", "", "")
+    if separation.listed > _SHOWN:
+        shown.add_row(f"… {separation.listed - _SHOWN} more", "", "")
     return shown
 
 
-def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
+def _lines(separation: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
 
-    listed = " (--rows lists them)" if len(found.separated) and not rows else ""
+    listed = " (--rows lists them)" if len(separation.separated) and not rows else ""
     lines = {
-        "rows": f"{facts['rows']:,}, of which {len(found.separated):,} separated{listed}",
-        "columns": f"{len(found.names):,} of rank {found.rank:,}",
+        "rows": f"{facts['rows']:,}, of which {len(separation.separated):,} separated{listed}",
+        "columns": f"{len(separation.names):,} of rank {separation.rank:,}",
     }
-    if found.dimension:
-        lines["directions"] = f"the likelihood rises forever in {count(found.dimension, 'direction')}"
+    if separation.dimension:
+        lines["directions"] = f"the likelihood rises forever in {count(separation.dimension, 'direction')}"
     if rows:
         lines["separated"] = ", ".join(map(str, facts["separated"].tolist())) or "none"
         if facts["separated_lines"]:
             lines["lines"] = ", ".join(map(str, facts["separated_lines"]))
-    if found.notes:
-        lines["note"] = "; ".join(found.notes)
+    if separation.notes:
+        lines["note"] = "; ".join(separation.notes)
     lines["time"] = f"{facts['seconds']:.2f} s, decided in exact arithmetic"
     if facts["proof"] is not None:
         about = facts["design"] or facts["data"]
@@ -371,7 +371,7 @@ def _design_place(proof: str | None) -> str | None:
     return None if proof is None else f"{proof.removesuffix('.json')}.design.csv"
 
 
-def _write(path: str, found: Any, asked: RegressionInput, model: ModelOptions) -> str | None:
+def _write(path: str, separation: Any, asked: RegressionInput, model: ModelOptions) -> str | None:
     """Write the proof in one step, and the design that it is about if the file alone does not tell it."""
     from linsep.data.files import replacing
     from linsep.data.schema import BOOLEAN, NUMBER, WORD
@@ -382,9 +382,9 @@ def _write(path: str, found: Any, asked: RegressionInput, model: ModelOptions) -
     if odd is not None:
         raise ValueError(f"column {odd!r}: a proof needs a response written in plain numbers")
     options = {"formula": model.formula} if model.formula else {"target": str(model.target)}
-    reading = asked.reading(found)
+    reading = asked.reading(separation)
     place = _design_place(path) if reading is None else None
-    texts = {path: document(found, reading, options), **({place: design_text(found)} if place else {})}
+    texts = {path: document(separation, reading, options), **({place: design_text(separation)} if place else {})}
     for each, text in texts.items():
         with replacing(each) as file:
             file.write(text.encode())

@@ -16,12 +16,8 @@ from linsep.declared import Parameter
 @command("linsep replay learner --until 1000 --model then.linsep")
 def replay(
     data: Annotated[str, Argument("Folder of linsep serve.")],
-    until: Annotated[
-        int | None, Parameter("Stop after this example. [default: the last]", metavar="N", min=0, panel=OUTPUT)
-    ] = None,
-    model: Annotated[
-        str | None, Parameter("File to write the model to.", panel=OUTPUT, short="-m", metavar="OUT")
-    ] = None,
+    until: Annotated[int | None, Parameter("Stop after this example. [default: the last]", OUTPUT, "N", min=0)] = None,
+    model: Annotated[str | None, Parameter("File to write the model to.", OUTPUT, "OUT", short="-m")] = None,
     *,
     screen: Screen,
 ) -> None:

@@ -20,25 +20,20 @@ from linsep.declared import Parameter
 class StudyOptions:
     """What to report about the data, and how long it may take."""
 
-    delta: Annotated[float, Parameter("Probability that a bound on the error fails.", panel=DECIDING)] = 0.05
-    test_size: Annotated[float, Parameter("Share of the rows to hold out for measuring the error.", panel=DECIDING)] = (
-        0.2
-    )
+    delta: Annotated[float, Parameter("Probability that a bound on the error fails.", DECIDING)] = 0.05
+    test_size: Annotated[float, Parameter("Share of the rows to hold out for measuring the error.", DECIDING)] = 0.2
     time_limit: Annotated[
-        float,
-        Parameter("Time limit for the page: passes, searches and figures.", panel=DECIDING, metavar="SECONDS", min=0),
+        float, Parameter("Time limit for the page: passes, searches and figures.", DECIDING, "SECONDS", min=0)
     ] = 60.0
-    random_state: Annotated[int, Parameter("Random seed.", panel=DECIDING, metavar="SEED", min=0)] = 0
+    random_state: Annotated[int, Parameter("Random seed.", DECIDING, "SEED", min=0)] = 0
 
 
 @dataclass(frozen=True)
 class Html:
     """The page to write."""
 
-    out: Annotated[str, Parameter("HTML file to write.", panel=OUTPUT, short="-o", metavar="OUT")] = "report.html"
-    title: Annotated[
-        str | None, Parameter("Title of the page. [default: the name of the file]", panel=OUTPUT, metavar="TEXT")
-    ] = None
+    out: Annotated[str, Parameter("HTML file to write.", OUTPUT, "OUT", short="-o")] = "report.html"
+    title: Annotated[str | None, Parameter("Title of the page. [default: the name of the file]", OUTPUT, "TEXT")] = None
 
 
 class ReportedLearning(Learning):
@@ -98,56 +93,56 @@ def report(
 
     options |= {"dropped": source.dropped, "locate": locate, "learner": learner, "scale": chosen.scale}
     options["word_counts"] = source.word_counts
-    found = study(X, y, fit_intercept=planes.has_offset, **options)
-    written = page(found, html.title or os.path.basename(source.files[0].name))
+    results = study(X, y, fit_intercept=planes.has_offset, **options)
+    written = page(results, html.title or os.path.basename(source.files[0].name))
     with replacing(html.out) as file:
         file.write(written.encode())
-    facts = {"command": "report", "data": data, "out": html.out, **_facts(found, source)}
+    facts = {"command": "report", "data": data, "out": html.out, **_facts(results, source)}
     facts["seconds"] = time.perf_counter() - started
 
     def show(console: Any) -> None:
         console.print(headline(html.out, f": {len(written) / 1024:,.0f} KB in {facts['seconds']:.2f} s"))
-        console.print(facts_table(_lines(found, source, facts, about.delta)))
+        console.print(facts_table(_lines(results, source, facts, about.delta)))
 
     result(facts, screen, show)
 
 
-def _facts(found: Any, source: Any) -> dict[str, Any]:
+def _facts(results: Any, source: Any) -> dict[str, Any]:
     """Return what the page says in numbers, for ``--json``."""
-    held, model = None if found.unseen is None else found.unseen.held_out, found.trained
+    held, model = None if results.unseen is None else results.unseen.held_out, results.trained
     return {
-        "rows": found.rows,
+        "rows": results.rows,
         **dropped_fact(source),
-        "features": found.features,
+        "features": results.features,
         "columns": kinds(source),
         **label_facts(source),
-        "classes": found.classes,
-        "verdict": found.verdict.kind,
-        "stop_reason": found.model.stop_reason_,
-        "mistakes": found.model.mistakes_,
-        "mistake_bound": None if found.bound is None else found.bound.mistakes,
-        "margin_lower": None if found.margin is None else found.margin.lower,
-        "margin_upper": None if found.margin is None else found.margin.upper,
-        "audit": None if found.audit is None else found.audit.holds,
+        "classes": results.classes,
+        "verdict": results.verdict.kind,
+        "stop_reason": results.model.stop_reason_,
+        "mistakes": results.model.mistakes_,
+        "mistake_bound": None if results.bound is None else results.bound.mistakes,
+        "margin_lower": None if results.margin is None else results.margin.lower,
+        "margin_upper": None if results.margin is None else results.margin.upper,
+        "audit": None if results.audit is None else results.audit.holds,
         "learner": None if model is None else type(model).__name__,
         "scale": None if model is None else getattr(model, "scaling_", {}).get("kind", "none"),
         "error_interval": None if held is None else [held.lower, held.value],
     }
 
 
-def _lines(found: Any, source: Any, facts: dict[str, Any], delta: float) -> dict[str, str]:
+def _lines(results: Any, source: Any, facts: dict[str, Any], delta: float) -> dict[str, str]:
     lines = {
-        "rows": f"{found.rows:,} of {count(found.features, 'feature')}, {count(len(found.classes), 'class')}",
+        "rows": f"{results.rows:,} of {count(results.features, 'feature')}, {count(len(results.classes), 'class')}",
         "columns": kinds_line(facts["columns"]),
-        **label_line(source, len(found.classes)),
-        "verdict": found.verdict.kind,
-        "run": f"{count(found.model.mistakes_, 'mistake')}, stopped: {found.model.stop_reason_}",
+        **label_line(source, len(results.classes)),
+        "verdict": results.verdict.kind,
+        "run": f"{count(results.model.mistakes_, 'mistake')}, stopped: {results.model.stop_reason_}",
     }
-    if found.bound is not None:
-        lines["bound"] = f"at most {found.bound.mistakes:,.0f} mistakes"
+    if results.bound is not None:
+        lines["bound"] = f"at most {results.bound.mistakes:,.0f} mistakes"
     if facts["error_interval"] is not None:
         lower, upper = facts["error_interval"]
-        model = found.trained
+        model = results.trained
         learned = f"{type(model).__name__} that learned from {model.record_.rows:,} rows, scale: {facts['scale']}"
         lines["error"] = f"{lower:.2%} to {upper:.2%} on new rows, at confidence {1 - delta:g}, for the {learned}"
     return {name: line for name, line in lines.items() if line}

@@ -18,10 +18,8 @@ from linsep.declared import Parameter
 class Judging:
     """How sure the interval is to be, and which error is too large."""
 
-    confidence: Annotated[float, Parameter("Confidence level of the interval for the error.", panel=OUTPUT)] = 0.95
-    at_most: Annotated[
-        float | None, Parameter("Exit with code 1 if the error is larger.", panel=OUTPUT, metavar="ERROR")
-    ] = None
+    confidence: Annotated[float, Parameter("Confidence level of the interval for the error.", OUTPUT)] = 0.95
+    at_most: Annotated[float | None, Parameter("Exit with code 1 if the error is larger.", OUTPUT, "ERROR")] = None
 
 
 @command("linsep score species.linsep test.csv --at-most 0.05")
@@ -54,7 +52,7 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
     known = fitted.classes_.tolist()
     pairs = _as_spelled(pairs, known)
     rows = sum(pairs.values())
-    wrong = sum(number for (true, found), number in pairs.items() if true != found)
+    wrong = sum(number for (true, predicted), number in pairs.items() if true != predicted)
     learned = set(getattr(fitted, "reading_", {}).get("fingerprints", ()))
     seen = [file.name for file in source.files if learned and file.path is not None and file.fingerprint() in learned]
     low, high = clopper_pearson(wrong, rows, confidence)
@@ -73,7 +71,7 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
         "training_files": seen,
         "labels": known,
         "true_labels": true_labels,
-        "confusion": [[pairs[true, found] for found in known] for true in true_labels],
+        "confusion": [[pairs[true, predicted] for predicted in known] for true in true_labels],
         "seconds": watching.seconds,
     }
 
@@ -103,11 +101,11 @@ def _as_spelled(pairs: Counter[tuple[Any, Any]], known: list[Any]) -> Counter[tu
     alike: dict[Any, list[Any]] = {}
     for name in known:
         alike.setdefault(spelled(name), []).append(name)
-    found: Counter[tuple[Any, Any]] = Counter()
+    respelled: Counter[tuple[Any, Any]] = Counter()
     for (true, predicted), number in pairs.items():
         names = alike.get(spelled(true), [])
-        found[true if true in known or len(names) != 1 else names[0], predicted] += number
-    return found
+        respelled[true if true in known or len(names) != 1 else names[0], predicted] += number
+    return respelled
 
 
 def _confusion(counts: list[list[int]], true_labels: list[Any], known: list[Any]) -> Any:
@@ -121,7 +119,8 @@ def _confusion(counts: list[list[int]], true_labels: list[Any], known: list[Any]
         table.add_column(plain_text(str(label)), justify="right", overflow="fold")
     for true, row in list(zip(true_labels, counts, strict=True))[:12]:
         cells = [
-            plain_text(f"{n:,}", style="bold" if true == found else "") for found, n in zip(shown, row, strict=False)
+            plain_text(f"{n:,}", style="bold" if true == predicted else "")
+            for predicted, n in zip(shown, row, strict=False)
         ]
         table.add_row(plain_text(str(true)), *cells)
     if len(true_labels) > 12:

@@ -113,7 +113,7 @@ def plain_text(value: Any, style: str = "") -> Any:
     return Text(clean(str(value)), style=style)
 
 
-def alone_lines(sentences: list[str]) -> dict[str, str]:
+def one_column_lines(sentences: list[str]) -> dict[str, str]:
     """Return the line about columns that tell the classes apart alone, if there are such."""
     if not sentences:
         return {}

@@ -25,7 +25,7 @@ from linsep.cli.inputs import (
     write_proof_for,
 )
 from linsep.cli.options import DECIDING, Data, Document, Place, Planes, Reading, Screen, TimeLimit, Values, command
-from linsep.cli.screen import alone_lines, count, facts_table, headline, meter, plain_text, result, while_reading
+from linsep.cli.screen import count, facts_table, headline, meter, one_column_lines, plain_text, result, while_reading
 from linsep.clock import Clock, OutOfTime
 from linsep.declared import Parameter
 from linsep.wording import largest_between, margin_form, verdict_meaning
@@ -43,16 +43,12 @@ _CANCEL = "With these multipliers, the rows of each class and its rivals cancel,
 class Deciding:
     """How to decide, and for which numbers."""
 
-    margin: Annotated[bool, Parameter("Also find the largest margin.", panel=DECIDING)] = True
+    margin: Annotated[bool, Parameter("Also find the largest margin.", DECIDING)] = True
     pairs: Annotated[
         bool,
-        Parameter(
-            "Also decide every pair of classes alone, with the fewest errors of a plane between them.", panel=DECIDING
-        ),
+        Parameter("Also decide every pair of classes alone, with the fewest errors of a plane between them.", DECIDING),
     ] = False
-    gap: Annotated[float, Parameter("Stop at this relative gap between the bounds on the margin.", panel=DECIDING)] = (
-        1e-6
-    )
+    gap: Annotated[float, Parameter("Stop at this relative gap between the bounds on the margin.", DECIDING)] = 1e-6
     time_limit: TimeLimit = None
     values: Values = None
 
@@ -80,14 +76,14 @@ def separate(
     source = open_data(data, reading, screen)
     offset = planes.has_offset
     if place:
-        found = _decided_there(place, source, offset, deciding, clock, screen)
+        decision = _decided_there(place, source, offset, deciding, clock, screen)
     else:
-        found = _decided(source, offset, deciding, clock, screen)
-    X, y, verdict = found.X, found.y, found.verdict
-    best, lacks, started = None, "", time.perf_counter()
+        decision = _decided(source, offset, deciding, clock, screen)
+    X, y, verdict = decision.X, decision.y, decision.verdict
+    best, no_margin, started = None, "", time.perf_counter()
     if deciding.margin and not place and verdict.kind == "separable":
-        best, lacks = _largest_margin(found, offset, deciding, clock)
-    margin_seconds = time.perf_counter() - started if best is not None or lacks else 0.0
+        best, no_margin = _largest_margin(decision, offset, deciding, clock)
+    margin_seconds = time.perf_counter() - started if best is not None or no_margin else 0.0
     if proof is not None and verdict.kind != "unknown":
         if place:
             from linsep.prove.numbers.text import fingerprint_of  # the rows are read here once more
@@ -127,14 +123,14 @@ def separate(
         "alone": alone,
         "pairs": None if pairs is None else [pair._asdict() for pair in pairs],
         "bracket": verdict.bracket if verdict.kind == "unknown" else None,
-        "seconds": found.seconds,
-        "reading_seconds": found.reading,
+        "seconds": decision.seconds,
+        "reading_seconds": decision.reading,
         "proof": proof,
     }
 
     def show(console: Any) -> None:
         console.print(headline(f"{verdict.kind}: {meaning}"))
-        console.print(facts_table(_lines(verdict, source, facts, best, lacks, ties, margin_seconds)))
+        console.print(facts_table(_lines(verdict, source, facts, best, no_margin, ties, margin_seconds)))
         if pairs is not None:
             console.print(_pairs_table(pairs))
         if verdict.refutation is not None:
@@ -199,7 +195,7 @@ def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, 
 
 
 def _lines(
-    verdict: Any, source: Any, facts: dict[str, Any], best: Any, lacks: str, ties: Any, margin_seconds: float
+    verdict: Any, source: Any, facts: dict[str, Any], best: Any, no_margin: str, ties: Any, margin_seconds: float
 ) -> dict[str, str]:
     rows, features = facts["rows"], facts["features"]
     lines = {"rows": "not all were read in the time given"}
@@ -211,12 +207,12 @@ def _lines(
     if best is not None:
         lines["margin"] = largest_between(best.lower, best.upper, facts["fit_intercept"])
         lines["support"] = f"{count(len(best.rows), 'row')} on the band of that plane"
-    elif lacks:
-        lines["margin"] = lacks
+    elif no_margin:
+        lines["margin"] = no_margin
     if verdict.kind == "unknown":
         lines["margin"] = f"known so far: between {verdict.bracket[0]:.6g} and {verdict.bracket[1]:.6g}"
     lines |= {} if ties is None else ties.words()
-    lines |= alone_lines(facts["alone"])
+    lines |= one_column_lines(facts["alone"])
     if verdict.refutation is not None:
         lines["refuted by"] = f"{count(len(verdict.refutation.rows), 'row')} that contradict each other"
     reading = facts["reading_seconds"]
@@ -229,17 +225,17 @@ def _lines(
     return lines
 
 
-def _largest_margin(found: _Found, offset: bool, deciding: Deciding, clock: Clock) -> tuple[Any, str]:
+def _largest_margin(decision: _Found, offset: bool, deciding: Deciding, clock: Clock) -> tuple[Any, str]:
     """Return the largest margin in the time that is left, or None and why there is none."""
     from linsep.errors import NotSeparable
     from linsep.prove.bounds.margins import largest_margin
     from linsep.prove.numbers.cells import nearest_doubles
 
-    X, form = nearest_doubles(found.X), margin_form(offset)
+    X, form = nearest_doubles(decision.X), margin_form(offset)
     try:
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", RuntimeWarning)
-            best = largest_margin(X, found.y, form=form, gap=deciding.gap, clock=clock)
+            best = largest_margin(X, decision.y, form=form, gap=deciding.gap, clock=clock)
     except NotSeparable:
         best, notes = None, []
     except OutOfTime:
@@ -252,10 +248,10 @@ def _largest_margin(found: _Found, offset: bool, deciding: Deciding, clock: Cloc
 
 
 def _contradiction(verdict: Any, y: Any, names: list[RowName]) -> list[dict[str, Any]] | None:
-    found = verdict.refutation
-    if found is None:
+    refutation = verdict.refutation
+    if refutation is None:
         return None
-    rows = zip(found.rows.tolist(), found.rivals.tolist(), found.multipliers, names, strict=True)
+    rows = zip(refutation.rows.tolist(), refutation.rivals.tolist(), refutation.multipliers, names, strict=True)
     return [
         {**name.facts(), "label": y[i], "against": verdict.classes[rival], "multiplier": str(multiplier)}
         for i, rival, multiplier, name in rows
@@ -277,21 +273,21 @@ def _table(verdict: Any, X: Any, y: Any, rows: list[RowName], names: Any) -> Any
     """Return the rows that contradict each other as a table, those of largest multiplier first."""
     import numpy as np
 
-    found, two = verdict.refutation, len(verdict.classes) == 2
-    longest = max(len(str(y[i])) for i in found.rows.tolist())
+    refutation, two = verdict.refutation, len(verdict.classes) == 2
+    longest = max(len(str(y[i])) for i in refutation.rows.tolist())
     heads: dict[str, dict[str, Any]] = {"label": {"overflow": "fold", "no_wrap": longest <= 16}}
     heads |= {} if two else {"against": {}}
     heads |= {"multiplier": {"justify": "right", "no_wrap": True}}
-    order = np.argsort([-multiplier for multiplier in found.multipliers], kind="stable").tolist()
-    long = max(len(str(multiplier)) for multiplier in found.multipliers) > 12
-    whole = sum(found.multipliers) if long else 1  # what is too long to be shown exactly is shown as a share
+    order = np.argsort([-multiplier for multiplier in refutation.multipliers], kind="stable").tolist()
+    long = max(len(str(multiplier)) for multiplier in refutation.multipliers) > 12
+    whole = sum(refutation.multipliers) if long else 1  # what is too long to be shown exactly is shown as a share
     cells, shown = [], order[:_SHOWN]
     for k in shown:
-        multiplier = found.multipliers[k]
-        against = [] if two else [plain_text(verdict.classes[found.rivals[k]])]
+        multiplier = refutation.multipliers[k]
+        against = [] if two else [plain_text(verdict.classes[refutation.rivals[k]])]
         share = f"≈ {float(multiplier / whole):.4g}" if long else str(multiplier)
-        cells.append([plain_text(y[int(found.rows[k])]), *against, share])
-    which = found.rows[shown].tolist()
+        cells.append([plain_text(y[int(refutation.rows[k])]), *against, share])
+    which = refutation.rows[shown].tolist()
     picked = X[which] if not isinstance(X, Picked) else np.array([X[i] for i in which])
     title, shown_rows = "rows that contradict each other", [rows[k] for k in shown]
     return rows_table(title, shown_rows, heads, cells, picked, names, len(order))

@@ -178,17 +178,17 @@ def _check(folder: str, screen: Screen) -> None:
     from linsep.models.progressive import replay
 
     try:
-        found = replay(folder, check=True)
+        checked = replay(folder, check=True)
     except sqlite3.DatabaseError as error:
         raise ValueError(f"{folder}: the log is damaged: {error}") from None
-    facts = {"command": "serve", "check": folder, "examples": found.learner.number, "problems": found.problems}
+    facts = {"command": "serve", "check": folder, "examples": checked.learner.number, "problems": checked.problems}
 
     def show(console: Any) -> None:
-        words = "everything fits together" if not found.problems else count(len(found.problems), "problem")
-        console.print(headline(folder, f": {count(found.learner.number, 'example')}, {words}"))
-        for problem in found.problems:
+        words = "everything fits together" if not checked.problems else count(len(checked.problems), "problem")
+        console.print(headline(folder, f": {count(checked.learner.number, 'example')}, {words}"))
+        for problem in checked.problems:
             console.print(problem)
 
     result(facts, screen, show)
-    if found.problems:
+    if checked.problems:
         raise click.exceptions.Exit(1)

@@ -32,7 +32,7 @@ class Check:
         bool, Parameter("Use only the short integer checker: slower, but you need to trust nothing else.")
     ] = False
     checker: Annotated[
-        str | None, Parameter("Write a Python program that checks proofs without linsep.", panel=OUTPUT, metavar="OUT")
+        str | None, Parameter("Write a Python program that checks proofs without linsep.", OUTPUT, "OUT")
     ] = None
 
 
@@ -113,8 +113,12 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
         return {}
     layout = layout_of(how)
     known = {"layout": layout, "target": layout.target, "missing": how["missing"]}
-    found = {"encoding": "utf-8", "decimal": ".", "skip_rows": None}  # what is left to the reader, which finds it out
-    known |= {name: value for name, value in _signs(how).items() if found.get(name) != value}
+    defaults = {
+        "encoding": "utf-8",
+        "decimal": ".",
+        "skip_rows": None,
+    }  # what is left to the reader, which finds it out
+    known |= {name: value for name, value in _signs(how).items() if defaults.get(name) != value}
     return {name: known[name] for name in known if name not in reading.given}
 
 

@@ -27,10 +27,8 @@ from distributed import Client
 from linsep.cluster.shard_passes import (
     PassResult,
     PassTask,
-    PlaneTask,
     ShardNumbers,
     ShardSummary,
-    SummaryTask,
     encoded,
     evaluation_of,
     first_rows,
@@ -50,7 +48,6 @@ from linsep.errors import DataError, ParameterError, ReadError
 from linsep.learn import driver
 from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.checkpoints import Checkpoint, Saved
-from linsep.learn.driver import Fitted
 from linsep.learn.evaluation import UNKNOWN, Evaluation, TrainingLoss, together
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, Passes, State, TrainingLog, Watch
@@ -164,30 +161,30 @@ def fit(
     # workers have no rows but the scaled ones, which rounding has changed
     plain = rounds.encoder.scaling is None
     prover = model.prover(parameters, asking=lambda _: rounds.ask) if plain else None
-    rounds.hooks = Hooks(watch, checkpoint=rounds.keeping(saved), prover=prover, evaluate=evaluate)
-    fitted = _made(rounds, rounds.start(resumed), saved)
-    adopted(model, source, fitted)
-    model.mixing_ = rounds.mixing
-    model.advise(advice_after(model))
-    return model
 
+    def keep(state: State, ended: bool) -> None:
+        if saved is not None and (ended or saved.due()):
+            rounds.save(saved, state)
 
-def _made(rounds: Rounds, state: State, saved: Checkpoint | None) -> Fitted:
-    """Make the rounds; if the cluster is lost, save the last whole one and say how to go on."""
+    rounds.hooks, state = Hooks(watch, checkpoint=keep, prover=prover, evaluate=evaluate), rounds.start(resumed)
     try:
         with overflow_explained():
-            return driver.fit(rounds.problem, rounds.parameters, state, rounds.hooks, rounds)
-    except (ClusterError, ReadError) as error:
+            fitted = driver.fit(rounds.problem, parameters, state, rounds.hooks, rounds)
+    except (ClusterError, ReadError) as error:  # save the last whole round, and say how to go on
         made = len(state.log.passes)
         done = f"; {made} round{'s' * (made != 1)} had been made" if made else ""
         if made and saved is not None:
-            rounds.hooks.save(state, ended=True)
+            keep(state, ended=True)
             done += f"; resume from {saved.name}"
         elif made:
             done += "; with a checkpoint you could resume the run"
         if isinstance(error, ClusterError):
             raise ClusterError(f"{error}{done}") from None
         raise ReadError(error.where, f"{error.what}{done}", *error.settings) from None
+    adopted(model, source, fitted)
+    model.mixing_ = rounds.mixing
+    model.advise(advice_after(model))
+    return model
 
 
 class Rounds(Passes):
@@ -196,29 +193,29 @@ class Rounds(Passes):
     def __init__(self, pool: ShardPool, source: Source, parameters: Parameters, scale: str) -> None:
         if scale == "auto" and parameters.target_margin is not None:
             scale = "none"
-        found = summaries(pool, source, SummaryTask(parameters.target_margin is not None, scale))
+        shards = summaries(pool, source, scale, radius=parameters.target_margin is not None)
         if scale == "auto":
-            ranges = Ranges.joined(one.ranges for one in found if one.ranges is not None)
+            ranges = Ranges.joined(one.ranges for one in shards if one.ranges is not None)
             scale = automatic_scale(source, ranges)
-        labels: Counter[Any] = sum((one.labels for one in found), Counter())
+        labels: Counter[Any] = sum((one.labels for one in shards), Counter())
         if source.positive is not None and source.positive not in labels:
             known = listed(sorted(map(str, labels)))
             raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; there are {known}")
-        radius = max(one.radius for one in found)
+        radius = max(one.radius for one in shards)
         classes = settled(classes_among(labels), source.positive, parameters.class_weight)
         factors = class_factors(parameters.class_weight, classes, counted(labels, classes))
         numbers = source.n_numbers if centers(source, parameters, scale) else None
-        scaler = _scaler(pool, found, scale, numbers)
+        scaler = _scaler(pool, shards, scale, numbers)
         scaler = None if scaler is None else scaler.sparing(source.word_counts)
         self.pool, self.encoder = pool, BatchEncoder(classes, factors, parameters, scaler)
         allowed = self.encoder.allowed(radius)
         problem = self.encoder.problem((), allowed=allowed)
         super().__init__(problem._replace(held_out=None), parameters, Hooks())
-        self.rows = sum(one.rows for one in found)
-        self.n_features = max(one.n_features for one in found)
+        self.rows = sum(one.rows for one in shards)
+        self.n_features = max(one.n_features for one in shards)
         self.numbers = [
-            ShardNumbers(first_row, _seed(parameters.seed, number), found[number].digest)
-            for number, first_row in enumerate(first_rows(found))
+            ShardNumbers(first_row, _seed(parameters.seed, number), shards[number].digest)
+            for number, first_row in enumerate(first_rows(shards))
         ]
         self.encoded = pool.then(encoded, self.numbers, self.encoder)
         self.by_shard: list[list[int]] = []  # mistakes, round by round
@@ -243,19 +240,11 @@ class Rounds(Passes):
         self.by_shard = by_shard.tolist()
         return state
 
-    def keeping(self, saved: Checkpoint | None) -> Callable[[State, bool], None]:
-        """Return what writes a checkpoint when it is time, and at the end."""
-
-        def keep(state: State, ended: bool) -> None:
-            if saved is not None and (ended or saved.due()):
-                saved.keep(self.problem, self.parameters.seed, state, self.state())
-
-        return keep
-
-    def state(self) -> dict[str, Any]:
-        """Return what is to be saved of the rounds themselves."""
+    def save(self, saved: Checkpoint, state: State) -> None:
+        """Write a checkpoint."""
         digests = np.array([numbers.digest for numbers in self.numbers], dtype=np.int64)
-        return {"by_shard": np.array(self.by_shard), "digests": digests}
+        rounds = {"by_shard": np.array(self.by_shard), "digests": digests}
+        saved.keep(self.problem, self.parameters.seed, state, rounds)
 
     # -----------------------------------------------------------------------------------------------------------
     # Rounds
@@ -273,7 +262,7 @@ class Rounds(Passes):
             visited += result.visited
             if self.hooks.watch is not None:
                 self.hooks.watch(len(log.passes), visited, log.made + mix.mistakes, math.fsum(losses))
-        weights = mix.taken(result) if only else mix.mixed(state.tracker, visited)
+        weights = result.weights.copy() if only else mix.mixed(state.tracker, visited)
         tracker = state.tracker
         if isinstance(tracker, Average):
             tracker = copy(tracker)
@@ -281,7 +270,7 @@ class Rounds(Passes):
             tracker.on_pass_end(weights, mix.mistakes == 0)
         if not weights.finite:
             raise FloatingPointError("the weights overflowed to infinity")
-        error = self._held_error(PlaneTask(tracker.plane(weights), self.parameters.on_plane))
+        error = self._held_error(tracker.plane(weights))
         loss = math.fsum(losses) if self.parameters.tol is None else self.training_loss(State(weights, tracker)).loss
         state.weights, state.tracker = weights, tracker
         self._count(np.array(counts), log)
@@ -318,17 +307,14 @@ class Rounds(Passes):
         allowed = self.problem.allowed - float(log.spent.max())
         return PassTask(parameters, allowed, weights, len(log.passes), only, visited)
 
-    def _held_error(self, plane: PlaneTask) -> float:
+    def _held_error(self, plane: Weights) -> float:
         """Return the share of the held-out rows that a plane predicts wrong, NaN if none are held out."""
         if not self.parameters.early_stopping:
             return math.nan
-        wrong, held = map(sum, zip(*self.encoded.ask(held_wrong, plane), strict=True))
+        wrong, held = map(sum, zip(*self.encoded.ask(held_wrong, (plane, self.parameters.on_plane)), strict=True))
         if held == 0:
-            raise DataError(
-                "",
-                "{0} holds out no row: choose a larger share",
-                ("validation_fraction", self.parameters.validation_fraction),
-            )
+            share = ("validation_fraction", self.parameters.validation_fraction)
+            raise DataError("", "{0} holds out no row: choose a larger share", share)
         return float(wrong / held)
 
     def _count(self, counts: Array, log: TrainingLog) -> None:
@@ -352,14 +338,13 @@ class Rounds(Passes):
         if self.encoder.scaling is not None:
             plane.unscale(self.encoder.scaling)
             shards = self.pool.then(encoded, self.numbers, self.encoder._replace(scaler=None))
-        task = PlaneTask(plane, self.parameters.on_plane)
-        return together(one for one in shards.ask(evaluation_of, task) if one.rows)
+        return together(one for one in shards.ask(evaluation_of, (plane, self.parameters.on_plane)) if one.rows)
 
     def _mixing(self, state: State) -> dict[str, Any]:
         """Return the facts about the mixing: mistakes, the bound, and what it needs."""
         assert state.log.spent is not None
         rule, spent = self.parameters.rule, float(state.log.spent.max())
-        lacks = (
+        reason = (
             "updates beyond mistakes have no such bound" if not self.parameters.textbook or rule.margin else
             "the steps are not equal" if len(set(self.encoder.factors.tolist())) > 1 else
             "there was no mistake" if spent == 0 else ""
@@ -368,8 +353,8 @@ class Rounds(Passes):
         if self.parameters.separate(len(b)):
             machine = int(state.log.spent.argmax())
             W, b = W[machine : machine + 1], b[machine : machine + 1]
-        upper = math.inf if lacks else norm(np.column_stack((W, b))) / (self.parameters.eta0 * spent) * (1 + 1e-9)
-        holds = lacks or "from weights 0, with equal steps, and shares of each round that add up to 1"
+        upper = math.inf if reason else norm(np.column_stack((W, b))) / (self.parameters.eta0 * spent) * (1 + 1e-9)
+        holds = reason or "from weights 0, with equal steps, and shares of each round that add up to 1"
         return {"mistakes": np.array(self.by_shard), "weighted": spent, "margin_upper": upper, "holds": holds}
 
 
@@ -377,14 +362,14 @@ def _seed(seed: int, number: int) -> int:
     return seed if number == 0 else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
 
 
-def _scaler(pool: ShardPool, found: list[ShardSummary], scale: str, numbers: int | None) -> Scaler | None:
+def _scaler(pool: ShardPool, shards: list[ShardSummary], scale: str, numbers: int | None) -> Scaler | None:
     """Return how to scale the rows of all shards; ``numbers`` are the first columns of sparse rows that are shifted."""
     if scale == "none":
         return None
     if scale == "unit":
-        return Scaler.of_radius(max(one.largest for one in found))
+        return Scaler.of_radius(max(one.largest for one in shards))
     sums = Sums(np.zeros(0), np.zeros(0), 0, False)
-    for one in found:
+    for one in shards:
         assert one.sums is not None
         sums = sums.plus(one.sums)
     deviations = np.zeros(len(sums.total))
@@ -403,28 +388,19 @@ class Mix:
 
     def add(self, result: PassResult) -> None:
         """Take in the result of the next shard."""
-        k, columns, after = result.mistakes, result.columns, result.weights
+        k, after = result.mistakes, result.weights
         if k == 0:
             return
         self.mistakes += k
-        moved, shifted = after.W - self.before.W[:, columns], after.b - self.before.b
-        self.moved.W[:, columns] += k * moved
+        moved, shifted = after.W - self.before.W, after.b - self.before.b
+        self.moved.W += k * moved
         self.moved.b += k * shifted
         if AVERAGE.name in after.companions:
             if self.sums is None:
                 self.sums = Weights.zero(self.before.machines, self.before.n_features)
             sums = after.companion(AVERAGE)
-            self.sums.W[:, columns] += sums.W - result.visited * moved
+            self.sums.W += sums.W - result.visited * moved
             self.sums.b += sums.b - result.visited * shifted
-
-    def taken(self, result: PassResult) -> Weights:
-        """Return the weights of the only shard, with the sums of its average, as they are."""
-        weights, after = self.before.copy(), result.weights
-        weights.W[:, result.columns], weights.b = after.W, after.b
-        if AVERAGE.name in after.companions:
-            sums, new = weights.companion(AVERAGE), after.companion(AVERAGE)
-            sums.W[:, result.columns], sums.b = new.W, new.b
-        return weights
 
     def mixed(self, tracker: WeightTracker, visited: int) -> Weights:
         """Return the mixed weights, with the sums of the average of all hypotheses that rows were visited with.

@@ -100,9 +100,9 @@ def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 
     pairs: Counter[tuple[Any, Any]] = Counter()
     pool = ShardPool(client, source, shard_bytes)
     dropped: list[Dropped] = []
-    for found, notes, left in pool.ask_once(confused, model):
+    for counted, notes, left in pool.ask_once(confused, model):
         repeat(notes)
-        pairs.update(found)
+        pairs.update(counted)
         dropped.append(left)
     source.take_dropped(dropped)
     if not pairs:
@@ -142,9 +142,9 @@ def predicted(shard: Shard, task: tuple[Source, tuple[Any, tuple[str, ...]]]) ->
     """Ask the model about the rows of a shard, block by block; return also the warnings and the dropped rows."""
     source, (model, methods) = copy(task[0]), task[1]
     with warnings.catch_warnings(record=True) as notes:
-        found = list(answers(model, source, shard.pieces_of(source), methods))
-    dropped = replace(Dropped.joined(left for _, left in found), cells=source.missing_cells())
-    return [blocks for blocks, _ in found], [str(note.message) for note in notes], dropped
+        results = list(answers(model, source, shard.pieces_of(source), methods))
+    dropped = replace(Dropped.joined(left for _, left in results), cells=source.missing_cells())
+    return [blocks for blocks, _ in results], [str(note.message) for note in notes], dropped
 
 
 def confused(shard: Shard, task: tuple[Source, Any]) -> tuple[Counter[tuple[Any, Any]], list[str], Dropped]:

@@ -21,16 +21,9 @@ from linsep.learn.evaluation import Evaluation, TrainingLoss, evaluate, together
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import HeldOut, Hooks, Passes, State
 from linsep.learn.problems import BatchEncoder, windows
-from linsep.learn.weights import AVERAGE, Weights
+from linsep.learn.weights import Weights
 from linsep.models.proving import part_of
 from linsep.problem import Array, Floats, Problem
-
-
-class SummaryTask(NamedTuple):
-    """What a summary is to say beside labels and widths."""
-
-    radius: bool = False
-    scale: str = "none"
 
 
 class ShardSummary(NamedTuple):
@@ -53,32 +46,39 @@ class ShardSummary(NamedTuple):
         return sum(self.labels.values())
 
 
-def summarize(shard: LoadedShard, task: SummaryTask) -> ShardSummary:
-    """Return what must be known of a shard."""
-    blocks, found = shard.blocks, problems.class_counts(shard.blocks, task.radius)
-    dtype = np.result_type(*(block.X.dtype for block in blocks)) if blocks else np.dtype(np.int8)
-    largest = largest_norm(blocks) if task.scale == "unit" else 0.0
-    sums = column_sums(blocks) if task.scale in ("standard", "auto") else None
-    ranges = Ranges.of(blocks) if task.scale == "auto" else None
-    known = shard.digest, shard.notes, shard.dropped
-    return ShardSummary(found.labels, shard.n_features, dtype, found.radius, largest, sums, ranges, *known)
+def summarize(shard: LoadedShard, task: tuple[str, bool]) -> ShardSummary:
+    """Return what must be known of a shard: how it may be scaled, and, if asked for, its radius."""
+    scale, radius = task
+    blocks, counts = shard.blocks, problems.class_counts(shard.blocks, radius)
+    return ShardSummary(
+        labels=counts.labels,
+        n_features=shard.n_features,
+        dtype=np.result_type(*(block.X.dtype for block in blocks)) if blocks else np.dtype(np.int8),
+        radius=counts.radius,
+        largest=largest_norm(blocks) if scale == "unit" else 0.0,
+        sums=column_sums(blocks) if scale in ("standard", "auto") else None,
+        ranges=Ranges.of(blocks) if scale == "auto" else None,
+        digest=shard.digest,
+        notes=shard.notes,
+        dropped=shard.dropped,
+    )
 
 
-def summaries(pool: ShardPool, source: Source, task: SummaryTask) -> list[ShardSummary]:
+def summaries(pool: ShardPool, source: Source, scale: str = "none", *, radius: bool = False) -> list[ShardSummary]:
     """Return what must be known of each shard, and note its rows and width in the source."""
-    found: list[ShardSummary] = list(pool.ask(summarize, task))
-    source.take_dropped(one.dropped for one in found)
-    if not any(one.rows for one in found):
+    shards: list[ShardSummary] = list(pool.ask(summarize, (scale, radius)))
+    source.take_dropped(one.dropped for one in shards)
+    if not any(one.rows for one in shards):
         raise pool.no_rows()
-    for note in dict.fromkeys(note for one in found for note in one.notes):
+    for note in dict.fromkeys(note for one in shards for note in one.notes):
         warnings.warn(note, UserWarning, stacklevel=4)
-    source.take_width(max(one.n_features for one in found))
-    return found
+    source.take_width(max(one.n_features for one in shards))
+    return shards
 
 
-def first_rows(found: list[ShardSummary]) -> list[int]:
+def first_rows(shards: list[ShardSummary]) -> list[int]:
     """Return the number of the first row of each shard among all rows."""
-    return list(accumulate((one.rows for one in found[:-1]), initial=0))
+    return list(accumulate((one.rows for one in shards[:-1]), initial=0))
 
 
 class ShardNumbers(NamedTuple):
@@ -108,26 +108,18 @@ class PassTask(NamedTuple):
 
 
 class PassResult(NamedTuple):
-    """What a pass over a shard has made of the weights, where it changed them."""
+    """What a pass over a shard has made of the weights."""
 
     counts: Array  # mistakes of each machine
     visited: int
     loss: float
-    columns: Array | slice  # where anything has changed
-    weights: Weights  # these columns, with the sums of the average if there is one
-    trace: Array
+    weights: Weights  # with the sums of the average if there is one
+    trace: Array  # if nothing is mixed
 
     @property
     def mistakes(self) -> int:
         """How many mistakes were made."""
         return int(self.counts.sum())
-
-
-class PlaneTask(NamedTuple):
-    """A plane to be evaluated on the rows of all shards."""
-
-    weights: Weights
-    on_plane: int
 
 
 def squares(shard: LoadedShard, mean: Floats) -> Floats:
@@ -158,20 +150,10 @@ def learn(shard: EncodedShard, task: PassTask) -> PassResult:
     parameters = task.parameters._replace(seed=shard.seed, max_iter=1, tol=None, once=True)
     problem = shard.problem._replace(allowed=task.allowed, held_out=None, scaling=None)
     run = fit(problem, parameters, state, Hooks(watch, evaluate=False)).run
-    weights, machines = state.weights, state.weights.machines
-    changed = (weights.W != task.weights.W).any(axis=0)
-    if task.visited is not None:
-        changed |= (weights.companion(AVERAGE).W != task.weights.companion(AVERAGE).W).any(axis=0)
-    few = 2 * np.count_nonzero(changed) <= len(changed)  # else their numbers would take more than they save
-    columns = np.flatnonzero(changed) if few else slice(None)
-    return PassResult(
-        np.bincount(run.trace.astype(np.intp) % machines, minlength=machines),
-        visited,
-        float(run.passes[0].loss),
-        columns,
-        weights.restricted(columns),
-        run.trace if task.only else run.trace[:0],
-    )
+    machines = state.weights.machines
+    counts = np.bincount(run.trace.astype(np.intp) % machines, minlength=machines)
+    trace = run.trace if task.only else run.trace[:0]
+    return PassResult(counts, visited, float(run.passes[0].loss), state.weights, trace)
 
 
 def _aligned(W: Floats) -> Floats:
@@ -180,9 +162,9 @@ def _aligned(W: Floats) -> Floats:
     Workers map large arrays one by one (Dask limits what malloc keeps), and those begin 16 bytes after a page: half of
     the loads of the kernel would then cross a line, which costs it a fifth of its speed.
     """
-    room = np.empty(W.nbytes + 64, np.uint8)
-    start = -room.ctypes.data % 64
-    copied: Floats = room[start : start + W.nbytes].view(W.dtype).reshape(W.shape)
+    memory = np.empty(W.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    copied: Floats = memory[start : start + W.nbytes].view(W.dtype).reshape(W.shape)
     copied[...] = W
     return copied
 
@@ -194,12 +176,12 @@ def training_loss_of(shard: EncodedShard, task: tuple[Weights, Parameters]) -> T
     return passes.training_loss(State(weights, WeightTracker()))
 
 
-def held_wrong(shard: EncodedShard, task: PlaneTask) -> tuple[int, int]:
+def held_wrong(shard: EncodedShard, task: tuple[Weights, int]) -> tuple[int, int]:
     """Return how many held-out rows of a shard a plane predicts wrong, and of how many."""
-    held = HeldOut(shard.problem)
+    (weights, on_plane), held = task, HeldOut(shard.problem)
     for batch in shard.problem.batches:
         held.add(batch)
-    return held.wrong(State(task.weights, WeightTracker()), task.on_plane), held.rows
+    return held.wrong(State(weights, WeightTracker()), on_plane), held.rows
 
 
 def swept(shard: EncodedShard, task: tuple[Callable[..., Any], Any]) -> list[Any]:
@@ -208,7 +190,9 @@ def swept(shard: EncodedShard, task: tuple[Callable[..., Any], Any]) -> list[Any
     return [function(part_of(batch, shard.problem.machines), common) for batch in shard.problem.batches]
 
 
-def evaluation_of(shard: EncodedShard, task: PlaneTask) -> Evaluation:
+def evaluation_of(shard: EncodedShard, task: tuple[Weights, int]) -> Evaluation:
     """Return the evaluation of a plane on a shard."""
-    W, b = task.weights.W, task.weights.b
-    return together(evaluate(batch.examples, W, b, on_plane=task.on_plane) for batch in shard.problem.batches)
+    weights, on_plane = task
+    return together(
+        evaluate(batch.examples, weights.W, weights.b, on_plane=on_plane) for batch in shard.problem.batches
+    )

@@ -146,12 +146,12 @@ def cut(
     if source.options.format == "csv" and any(span is not None for _, span, _ in pieces):
         pieces = _unquoted(pieces, list(count(pieces) if count else map(quotes, pieces)))
     groups: list[list[Piece]] = []
-    room = 0
+    left = 0
     for piece in pieces:
-        room -= piece[2]
-        if not groups or room < 0:
+        left -= piece[2]
+        if not groups or left < 0:
             groups.append([])
-            room = shard_bytes - piece[2]
+            left = shard_bytes - piece[2]
         groups[-1].append(piece)
     return source, [Shard(number, tuple(group)) for number, group in enumerate(groups)]
 
@@ -197,23 +197,23 @@ def quotes(piece: Piece) -> int:
 
 
 def _count(path: str, span: tuple[int, int], byte: bytes) -> int:
-    found, left = 0, span[1] - span[0]
+    number, left = 0, span[1] - span[0]
     try:
         with open_bytes(path) as text:
             text.seek(span[0])
             while left > 0 and (data := text.read(min(left, 1 << 22))):
-                found += data.count(byte)
+                number += data.count(byte)
                 left -= len(data)
     except OSError as error:
         raise ReadError(masked(path), f"{error.strerror}") from None
-    return found
+    return number
 
 
 def _unquoted(pieces: list[Piece], counts: list[int]) -> list[Piece]:
     """Join pieces that were cut inside of a quoted cell: an odd number of quotes comes before the cut."""
     joined: list[Piece] = []
     odd = False
-    for (path, span, size), found in zip(pieces, counts, strict=True):
+    for (path, span, size), number in zip(pieces, counts, strict=True):
         if odd and span is not None and span[0] > 0:
             _, before, length = joined[-1]
             assert before is not None
@@ -221,7 +221,7 @@ def _unquoted(pieces: list[Piece], counts: list[int]) -> list[Piece]:
         else:
             joined.append((path, span, size))
             odd = False
-        odd ^= bool(found % 2)
+        odd ^= bool(number % 2)
     return joined
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from distributed import Client
 
 from linsep.clock import Clock
-from linsep.cluster.shard_passes import SummaryTask, first_rows, summaries
+from linsep.cluster.shard_passes import first_rows, summaries
 from linsep.cluster.workers import LoadedShard, ShardPool
 from linsep.data.arrays import to_floats, to_rows
 from linsep.data.labels import class_codes, one_class_only
@@ -25,33 +25,17 @@ from linsep.prove.verdict.working_set import first_rows as working_rows
 from linsep.prove.verdicts import Verdict
 
 
-class CommonForm(NamedTuple):
-    """What all shards must agree on."""
-
-    classes: Array
-    kind: np.dtype[Any]
-    n_features: int
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# On the workers
-
-
-def as_part(shard: LoadedShard, numbers: tuple[int, int], form: CommonForm) -> Part:
-    """Return a shard as a part of all rows; its numbers are that of its first row, and its digest."""
-    first_row, digest = numbers
+def as_part(shard: LoadedShard, numbers: tuple[int, int], form: tuple[Array, np.dtype[Any], int]) -> Part:
+    """Return a shard as a part of all rows: with its first row and digest, and the classes, dtype and width of all."""
+    (first_row, digest), (classes, dtype, n_features) = numbers, form
     shard.check(digest)
-    y = [class_codes(block.y, form.classes) for block in shard.blocks if block.y is not None]
+    y = [class_codes(block.y, classes) for block in shard.blocks if block.y is not None]
     parts: list[Rows] = []
     for X, *_ in shard.blocks:
         if hasattr(X, "indptr"):
-            X.resize(X.shape[0], form.n_features)
-        parts.append(to_rows(X.astype(form.kind, copy=False)))
-    return Part(first_row, joined(parts), np.concatenate(y).astype(np.intp), form.n_features)
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# On the driver
+            X.resize(X.shape[0], n_features)
+        parts.append(to_rows(X.astype(dtype, copy=False)))
+    return Part(first_row, joined(parts), np.concatenate(y).astype(np.intp), n_features)
 
 
 def separate(
@@ -99,8 +83,8 @@ def separate(
     >>> verdict.kind, verdict.check(X, y)
     ('separable', True)
     """
-    found = decide(source, client, fit_intercept, Clock(time_limit), shard_bytes, watch)
-    return Verdict.of(found.verdict.in_source(source.dropped))
+    decision = decide(source, client, fit_intercept, Clock(time_limit), shard_bytes, watch)
+    return Verdict.of(decision.verdict.in_source(source.dropped))
 
 
 def decide(
@@ -108,18 +92,18 @@ def decide(
 ) -> Decision:
     """Decide on a cluster whether some plane separates the classes; see `separate`."""
     pool = ShardPool(client, source, shard_bytes)
-    found = summaries(pool, source, SummaryTask())
-    classes = classes_among({label for one in found for label in one.labels})
+    shards = summaries(pool, source)
+    classes = classes_among({label for one in shards for label in one.labels})
     if len(classes) < 2:
         raise one_class_only(classes)
-    kind = np.result_type(*(one.dtype for one in found if one.rows))
-    pool.keep([one.rows > 0 for one in found])
-    numbers = [(row, one.digest) for row, one in zip(first_rows(found), found, strict=True) if one.rows]
-    ready = pool.then(as_part, numbers, CommonForm(classes, kind, source.n_features))
+    dtype = np.result_type(*(one.dtype for one in shards if one.rows))
+    pool.keep([one.rows > 0 for one in shards])
+    numbers = [(row, one.digest) for row, one in zip(first_rows(shards), shards, strict=True) if one.rows]
+    ready = pool.then(as_part, numbers, (classes, dtype, source.n_features))
     parts, names = Parts(ready.ask, len(classes), fit_intercept), tuple(classes.tolist())
     settled = settle(parts, lambda _, data: search(data, names, clock), Clock(), *working_rows(parts), watch=watch)
     assert settled is not None
-    return _decision(settled, classes, sum(one.rows for one in found))
+    return _decision(settled, classes, sum(one.rows for one in shards))
 
 
 def _decision(settled: Settled, classes: Array, rows: int) -> Decision:

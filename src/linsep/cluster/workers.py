@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import uuid
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,8 +30,7 @@ from linsep.data.row_numbers import Dropped
 from linsep.data.source import Block, Source
 from linsep.errors import ReadError
 
-_ATTEMPTS = 2  # at one shard, each of which ends when several workers in a row have died at it
-_FAILURES = 5  # of workers that a task survives, on a cluster of our own; by default 3 elsewhere
+_FAILURES = 10  # of workers that a task survives, on a cluster of our own; by default 3 elsewhere
 _LOOK = 2.0  # seconds after which to see whether anybody is still at work
 _PATIENCE = 60  # looks without any worker that works
 _SMALLER = "make the shards smaller, or give the workers more memory"
@@ -72,18 +70,14 @@ def connect(address: str = "local", workers: int | None = None) -> Iterator[Clie
     Parameters
     ----------
     address : str
-        Of a Dask scheduler, such as ``"tcp://host:8786"``, or ``"local"`` for processes on this machine.
+        Of a Dask scheduler, such as ``"tcp://host:8786"``, or ``"local"`` for processes on this machine. A
+        ``ClusterError`` says so if there is none.
     workers : int, optional
         How many processes to start, by default one for each core. An existing cluster has the workers it has.
 
     Yields
     ------
     client : distributed.Client
-
-    Raises
-    ------
-    ClusterError
-        If there is no scheduler at the address.
 
     Examples
     --------
@@ -152,10 +146,10 @@ def _close(client: Client) -> None:
 
 def _check_versions(client: Client) -> None:
     """Refuse a cluster that lacks linsep, or has another version of it: its workers would die, or learn otherwise."""
-    found = client.get_versions(packages=["linsep"])
-    own = found["client"]["packages"]["linsep"]
-    everyone = {"the scheduler": found["scheduler"]}
-    everyone |= {f"the worker {address}": about for address, about in found["workers"].items()}
+    versions = client.get_versions(packages=["linsep"])
+    own = versions["client"]["packages"]["linsep"]
+    everyone = {"the scheduler": versions["scheduler"]}
+    everyone |= {f"the worker {address}": about for address, about in versions["workers"].items()}
     for who, about in everyone.items():
         version = about["packages"].get("linsep")
         if version != own:
@@ -163,44 +157,34 @@ def _check_versions(client: Client) -> None:
             raise ClusterError(f"{who} {has}: install linsep {own} there, as on this machine")
 
 
-class ShardStep(NamedTuple):
-    """How something is made of a shard: by a function of what there is, an argument for each shard, and one for all."""
-
-    make: Callable[[Any, Any, Any], Any]
-    each: Sequence[Any]
-    common: Any
-
-
 class ShardPool:
-    """All shards of a source, each persisted on some worker: as it was read, or as some steps have made it."""
+    """All shards of a source, each persisted on some worker: as it was read, or as something else was made of it."""
 
     def __init__(self, client: Client, source: Source, shard_bytes: int) -> None:
-        self.client, self.steps = client, tuple[ShardStep, ...]()
+        self.client = client
+        self._persisted: list[Future] | None = None  # read when they are asked for
         with self._faults("the data"):
             _check_versions(client)
-            self.source, self.shards = cut(source, shard_bytes, lambda pieces: self._spread(quotes, pieces))
+            self.source, self.shards = cut(source, shard_bytes, lambda pieces: self._all_of(quotes, pieces))
             if source.grows:
-                found = self._spread(words_of, [(self.source, shard) for shard in self.shards])
-                source.take_categories(found)
-                self.source.take_categories(found)
-        self._futures: list[Future] | None = None
+                words = self._all_of(words_of, [(self.source, shard) for shard in self.shards])
+                source.take_categories(words)
+                self.source.take_categories(words)
 
     def then(self, make: Callable[[Any, Any, Any], Any], each: Sequence[Any], common: Any) -> ShardPool:
         """Return a pool of what workers make of each shard, with an argument for each and one for all."""
         other = copy(self)
-        other.steps, other._futures = (*self.steps, ShardStep(make, each, common)), None
-        if self._futures is not None:
-            other._futures = self._made(other.steps[-1:], self._futures, range(len(self.shards)))
+        other._persisted = self._map(make, self._futures(), each, [self._sent(common)] * len(each))
         return other
 
     def release(self) -> None:
         """Let go of the shards; if they are needed again, they are read again."""
-        self._futures = None
+        self._persisted = None
 
     def keep(self, which: Sequence[bool]) -> None:
         """Forget all other shards."""
-        self.shards = list(compress(self.shards, which))
-        self._futures = None if self._futures is None else list(compress(self._futures, which))
+        futures = self._futures()
+        self.shards, self._persisted = list(compress(self.shards, which)), list(compress(futures, which))
 
     def no_rows(self) -> ReadError:
         """Return the error that no shard has a row."""
@@ -209,75 +193,36 @@ class ShardPool:
 
     def ask(self, question: Callable[[Any, Any], Any], common: Any = None) -> Iterator[Any]:
         """Yield the results of a function of each shard and of something that is the same for all, in order."""
-
-        def persisted(which: Sequence[int], anew: bool) -> list[Any]:
-            if self._futures is None:
-                self._futures = self._persisted(range(len(self.shards)))
-            elif anew:
-                for i, future in zip(which, self._persisted(which), strict=True):
-                    self._futures[i] = future
-            return [self._futures[i] for i in which]
-
-        return self._results(question, common, persisted)
+        return self._results(question, self._futures(), common)
 
     def ask_once(self, question: Callable[[Shard, Any], Any], common: Any) -> Iterator[Any]:
         """Yield the results of a function of each shard's place, in order; no shard is persisted."""
-        return self._results(question, (self.source, common), lambda which, _: [self.shards[i] for i in which])
+        return self._results(question, self.shards, (self.source, common))
 
-    def _results(
-        self, question: Callable[..., Any], common: Any, inputs: Callable[[Sequence[int], bool], list[Any]]
-    ) -> Iterator[Any]:
-        """Yield results in order; submit again what more workers have died at than the scheduler allows."""
-
-        def submit(which: Sequence[int], anew: bool) -> list[Any]:
-            return self._map(question, inputs(which, anew), [self._sent(common)] * len(which))
-
+    def _results(self, question: Callable[..., Any], inputs: Sequence[Any], common: Any) -> Iterator[Any]:
         with self._faults("all shards"):
-            futures = submit(range(len(self.shards)), False)
+            futures = self._map(question, inputs, [self._sent(common)] * len(inputs))
         for i, shard in enumerate(self.shards):
             future, futures[i] = futures[i], None
-            for attempt in range(_ATTEMPTS):
-                with self._faults(str(shard)):
-                    try:
-                        result = self._result(submit([i], True)[0] if attempt else future)
-                        break
-                    except KilledWorker:
-                        future = None
-            else:
-                raise ClusterError(f"{shard}: several workers died on this shard, perhaps out of memory: {_SMALLER}")
-            yield result
+            with self._faults(str(shard)):
+                yield self._result(future)
 
     # -----------------------------------------------------------------------------------------------------------
     # Futures
 
-    def _map(self, function: Callable[..., Any], *columns: Sequence[Any], **how: Any) -> list[Any]:
-        token = uuid.uuid4().hex
-        keys = [f"linsep-{function.__name__}-{i}-{token}" for i in range(len(columns[0]))]
+    def _map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):  # weights may be many
-            return list(self.client.map(function, *columns, key=keys, pure=False, **how))
+            return list(self.client.map(function, *columns, pure=False))
 
     def _sent(self, data: Any) -> Any:
         """Send something to the workers once; whoever needs it gets it from one who has it."""
         return None if data is None else self._map(_same, [data])[0]
 
-    def _persisted(self, which: Sequence[int]) -> list[Future]:
-        """Have shards read, each worker its share, and the steps made; whoever is left takes over from one who dies."""
-        threads = self.client.nthreads()
-        everyone = [address for address in sorted(threads) for _ in range(threads[address])] or [None]
-        source, loaded = self._sent(self.source), dict[int, Future]()
-        for place, address in enumerate(everyone):
-            share = which[place :: len(everyone)]
-            if share:
-                how = {} if address is None else {"workers": [address], "allow_other_workers": True}
-                futures = self._map(load, [self.shards[i] for i in share], [source] * len(share), **how)
-                loaded.update(zip(share, futures, strict=True))
-        return self._made(self.steps, [loaded[i] for i in which], which)
-
-    def _made(self, steps: Sequence[ShardStep], futures: list[Future], which: Sequence[int]) -> list[Future]:
-        """Have steps made of shards."""
-        for make, each, common in steps:
-            futures = self._map(make, futures, [each[i] for i in which], [self._sent(common)] * len(which))
-        return futures
+    def _futures(self) -> list[Future]:
+        """Have the shards read, unless they are; the scheduler has a shard read again if its worker dies."""
+        if self._persisted is None:
+            self._persisted = self._map(load, self.shards, [self._sent(self.source)] * len(self.shards))
+        return self._persisted
 
     def _result(self, future: Future) -> Any:
         """Wait for a result, and see now and then whether anybody is still at work."""
@@ -296,13 +241,18 @@ class ShardPool:
                 what = "all workers have paused" if there else "the cluster has lost all its workers"
                 raise ClusterError(f"{what}, perhaps out of memory: {_SMALLER}")
 
-    def _spread(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    def _all_of(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         return [self._result(future) for future in self._map(function, items)]
 
     @contextmanager
     def _faults(self, what: str) -> Iterator[None]:
+        """Say in our words what goes wrong on a cluster."""
         try:
             yield
+        except KilledWorker:
+            raise ClusterError(
+                f"{what}: several workers died on this shard, perhaps out of memory: {_SMALLER}"
+            ) from None
         except (CancelledError, CommClosedError):
             raise ClusterError(f"the connection to the scheduler {self.client.scheduler.address} is lost") from None
         except MemoryError as error:
@@ -329,13 +279,15 @@ def load(shard: Shard, source: Source) -> LoadedShard:
 
 
 def _digest(blocks: list[Block]) -> int:
-    found = 0
+    digest = 0
     for X, y, _ in blocks:
         for array in (X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (X,):
-            found = zlib.crc32(np.ascontiguousarray(array).data, found)
+            digest = zlib.crc32(np.ascontiguousarray(array).data, digest)
         if y is not None:
-            found = zlib.crc32(repr(y.tolist()).encode() if y.dtype.hasobject else np.ascontiguousarray(y).data, found)
-    return found
+            digest = zlib.crc32(
+                repr(y.tolist()).encode() if y.dtype.hasobject else np.ascontiguousarray(y).data, digest
+            )
+    return digest
 
 
 def repeat(notes: Iterable[str]) -> None:

@@ -38,11 +38,11 @@ def class_colors(labels: Sequence[Any], style: str = "light") -> list[str]:
     if not taken:
         return [theme[c % len(theme)] for c in range(len(labels))]
     free = [color for color in theme if all(_distance(color, other) > 90 for other in taken)] or list(theme)
-    found: list[str] = []
+    colors: list[str] = []
     for name in names:
-        others = len(found) - sum(color in taken for color in found)
-        found.append(_NAMED[name][shade] if name in _NAMED else free[others % len(free)])
-    return found
+        others = len(colors) - sum(color in taken for color in colors)
+        colors.append(_NAMED[name][shade] if name in _NAMED else free[others % len(free)])
+    return colors
 
 
 def class_shapes(classes: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ _ALONG = "along w"  # name of the first axis of a projection
 _MANY = 3000  # rows from which on only some are drawn
 
 
+@dataclass(eq=False, repr=False)
 class PlaneDisplay(Display):
     """The plane of a binary classifier with its margin band, its normal and the rows.
 
@@ -67,44 +69,26 @@ class PlaneDisplay(Display):
     ('x₁', True)
     """
 
-    def __init__(
-        self,
-        points: Floats,
-        positive: Array,
-        w: Floats,
-        b: float,
-        *,
-        counts: Array,
-        labels: tuple[Any, Any],
-        axes_names: tuple[str, str],
-        support: Array | None = None,
-        suspects: Array | None = None,
-        caption: str = "",
-    ) -> None:
-        self.points, self.positive, self.w, self.b = points, positive, w, b
-        self.counts, self.labels, self.axes_names = counts, labels, axes_names
-        self.support = np.zeros(len(points), bool) if support is None else support
-        self.suspects = np.zeros(len(points), bool) if suspects is None else suspects
-        self.caption = caption
-        self.margin_ = float(np.abs(points @ w + b).min() / np.linalg.norm(w))
+    points: Floats
+    positive: Array
+    w: Floats
+    b: float
+    _: KW_ONLY
+    counts: Array
+    labels: tuple[Any, Any]
+    axes_names: tuple[str, str]
+    support: Array | None = None
+    suspects: Array | None = None
+    caption: str = ""
+
+    @property
+    def margin_(self) -> float:
+        """Half the width of the band."""
+        return float(np.abs(self.points @ self.w + self.b).min() / np.linalg.norm(self.w))
 
     @classmethod
     def from_estimator(cls, model: Linear, X: Any, y: Any, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw the plane of a fitted binary classifier among some rows.
-
-        Parameters
-        ----------
-        model : fitted linear classifier of two classes
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        display : PlaneDisplay
-        """
+        """Draw the plane of a fitted classifier of two classes among rows; ``ax`` and ``style`` as in `plot`."""
         X, codes = judged(cls, model, X, y)
         if len(model.coef_) > 1:
             raise ValueError(
@@ -124,20 +108,9 @@ class PlaneDisplay(Display):
 
     @classmethod
     def from_plane(cls, plane: Plane, X: Any, y: Any, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw any plane among some rows of two labels; the second in sorted order is the positive one.
+        """Draw any `Plane` among some rows of two labels; the second in sorted order is the positive one.
 
-        Parameters
-        ----------
-        plane : Plane
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        display : PlaneDisplay
+        ``ax`` and ``style`` are those of `plot`.
         """
         X = as_matrix(X)
         classes, codes = classes_and_codes(class_labels(y))
@@ -178,11 +151,11 @@ class PlaneDisplay(Display):
         draw_classes(
             ax, self.points, self.positive, self.labels, palette, size=mistake_sizes(self.counts), alpha=0.85
         )  # fmt: skip
-        if self.support.any():
+        if self.support is not None and self.support.any():
             x, y = self.points[self.support].T
             rings: dict[str, Any] = {"facecolors": "none", "edgecolors": palette.ink, "linewidths": 1.4}
             ax.scatter(x, y, s=150, label="support rows", zorder=4, **rings)
-        if self.suspects.any():
+        if self.suspects is not None and self.suspects.any():
             x, y = self.points[self.suspects].T
             ax.scatter(x, y, s=110, marker="x", color=palette.ink, linewidths=1.6, label="in the way", zorder=5)
         if wrong.any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ _ORDERS: dict[str, dict[str, Any]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class PlanesDisplay(Display):
     """Separating planes found in different orders, beside the one of largest margin.
 
@@ -58,21 +60,15 @@ class PlanesDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        planes: Mapping[str, tuple[Floats, float]],
-        best: tuple[Floats, float],
-        X: Floats | None,
-        positive: Array,
-        *,
-        margins: Mapping[str, float],
-        largest: float,
-        labels: tuple[Any, Any],
-        axes_names: tuple[str, str] = ("x₁", "x₂"),
-    ) -> None:
-        self.planes, self.best, self.X, self.positive = dict(planes), best, X, positive
-        self.margins, self.largest, self.labels = dict(margins), largest, labels
-        self.axes_names = axes_names
+    planes: dict[str, tuple[Floats, float]]
+    best: tuple[Floats, float]
+    X: Floats | None
+    positive: Array
+    _: KW_ONLY
+    margins: dict[str, float]
+    largest: float
+    labels: tuple[Any, Any]
+    axes_names: tuple[str, str] = ("x₁", "x₂")
 
     @classmethod
     def from_data(
@@ -98,12 +94,8 @@ class PlanesDisplay(Display):
             How many shuffled orders to try, beside cyclic, first and worst.
         gap : float, default=1e-6
             Relative accuracy of the largest margin.
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        display : PlanesDisplay
+        ax, style
+            As in `plot`.
         """
         best = MaxMarginClassifier(fit_intercept=fit_intercept, gap=gap).fit(X, y)
         orders = _ORDERS | {f"shuffled {seed}": {"random_state": seed} for seed in range(shuffles)}
@@ -124,21 +116,7 @@ class PlanesDisplay(Display):
         ax: Axes | None = None,
         style: str = "light",
     ) -> Self:
-        """Draw the planes of fitted classifiers beside that of largest margin.
-
-        Parameters
-        ----------
-        models : dict of str to fitted linear classifier of two classes
-        best : fitted MaxMarginClassifier
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        display : PlanesDisplay
-        """
+        """Draw the planes of fitted classifiers of two classes, by name, beside that of largest margin."""
         if len(best.coef_) > 1:
             raise ValueError(f"a plane separates two classes, but the model has {len(best.classes_)}")
         rows, codes = judged(cls, best, X, y)

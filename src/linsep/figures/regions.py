@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
 
 
+@dataclass(eq=False, repr=False)
 class RegionsDisplay(Display):
     """The regions of a multiclass classifier, with the rows and the mistakes made on them.
 
@@ -64,39 +66,20 @@ class RegionsDisplay(Display):
     ('a', 'b', 'c')
     """
 
-    def __init__(
-        self,
-        points: Floats,
-        groups: Array,
-        W: Floats,
-        b: Floats,
-        *,
-        counts: Array,
-        wrong: Array,
-        labels: tuple[Any, ...],
-        axes_names: tuple[str, str],
-        caption: str = "",
-    ) -> None:
-        self.points, self.groups, self.W, self.b = points, groups, W, b
-        self.counts, self.wrong, self.labels = counts, wrong, labels
-        self.axes_names, self.caption = axes_names, caption
+    points: Floats
+    groups: Array
+    W: Floats
+    b: Floats
+    _: KW_ONLY
+    counts: Array
+    wrong: Array
+    labels: tuple[Any, ...]
+    axes_names: tuple[str, str]
+    caption: str = ""
 
     @classmethod
     def from_estimator(cls, model: Linear, X: Any, y: Any, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw the regions of a fitted multiclass classifier among some rows.
-
-        Parameters
-        ----------
-        model : fitted linear classifier of three or more classes
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        display : RegionsDisplay
-        """
+        """Draw the regions of a fitted classifier of three or more classes; ``ax`` and ``style`` as in `plot`."""
         X, groups = judged(cls, model, X, y)
         if len(model.coef_) == 1:
             raise ValueError("two classes have a plane between them: draw it with PlaneDisplay")

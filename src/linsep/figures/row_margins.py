@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
 
 
+@dataclass(eq=False, repr=False)
 class MarginsDisplay(Display):
     """A histogram of the margins of all rows: how far each is on the correct side, or on the wrong one.
 
@@ -51,27 +53,17 @@ class MarginsDisplay(Display):
 
     _size = 5.2, 3.6
 
-    def __init__(self, margins: Floats, groups: Array, labels: tuple[Any, ...]) -> None:
-        self.margins, self.groups, self.labels = margins, groups, labels
-        self.smallest_ = float(margins.min())
-        self.wrong_ = int(np.count_nonzero(margins <= 0))
+    margins: Floats
+    groups: Array
+    labels: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        self.smallest_ = float(self.margins.min())
+        self.wrong_ = int(np.count_nonzero(self.margins <= 0))
 
     @classmethod
     def from_estimator(cls, model: Linear, X: Any, y: Any, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw the margins of some rows under the plane of a fitted classifier.
-
-        Parameters
-        ----------
-        model : fitted linear classifier
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        display : MarginsDisplay
-        """
+        """Draw the margins of some rows under the plane of a classifier; ``ax`` and ``style`` as in `plot`."""
         X, codes = judged(cls, model, X, y)
         data = as_examples(to_rows(X), codes, len(model.coef_), np.ones(len(codes)))
         size = norm(model.coef_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from linsep.wording import bound_in_numbers, squared_update, update_length
 _LOOKS = 5e7  # cells that may be looked at to compute errors after passes
 
 
+@dataclass(eq=False, repr=False)
 class PassesDisplay(Display):
     """Mistakes, loss and errors pass by pass; the errors show over- and underfitting by the number of passes.
 
@@ -53,21 +55,13 @@ class PassesDisplay(Display):
     0.0
     """
 
-    axes_: tuple[Axes, ...]
-
-    def __init__(
-        self,
-        mistakes: Array,
-        loss: Floats,
-        *,
-        at: Array | None = None,
-        training_error: Floats | None = None,
-        test_error: Floats | None = None,
-        test_name: str = "held-out rows",
-    ) -> None:
-        self.mistakes, self.loss = mistakes, loss
-        self.at = np.arange(1, len(mistakes) + 1) if at is None else at
-        self.training_error, self.test_error, self.test_name = training_error, test_error, test_name
+    mistakes: Array
+    loss: Floats
+    _: KW_ONLY
+    at: Array
+    training_error: Floats | None = None
+    test_error: Floats | None = None
+    test_name: str = "held-out rows"
 
     @classmethod
     def from_estimator(
@@ -95,12 +89,8 @@ class PassesDisplay(Display):
             Other rows, whose error is drawn beside it. Without them the validation error that the run recorded is.
         coef_init, intercept_init : array-like, default=None
             The first weights, if ``fit`` received any.
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        display : PassesDisplay
+        ax, style
+            As in `plot`.
         """
         if not hasattr(model, "history_"):
             raise TypeError(f"PassesDisplay draws a fitted classifier that records its passes, not {_a(model)}")
@@ -189,13 +179,13 @@ def _errors(model: Any, trail: Trail, counts: Array, X: Any, y: Any) -> tuple[Fl
         X = as_trained(model, matrix_for(model, X))
         codes = class_codes(class_labels(y), model.classes_)
         sets.append(as_examples(to_rows(X), codes, len(model.coef_), np.ones(len(codes))))
-    found = np.array(
+    shares = np.array(
         [
             [evaluate(data, W, b, on_plane=model.on_plane).wrong / len(data.y) for data in sets]
             for W, b in trail.weights_after(counts.tolist())
         ]
     )
-    return found[:, 0], found[:, 1] if X is not None else None
+    return shares[:, 0], shares[:, 1] if X is not None else None
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -246,28 +236,18 @@ class TheoremDisplay(Display):
         ax: Axes | None = None,
         style: str = "light",
     ) -> Self:
-        """Audit a fitted perceptron and draw what was found.
+        """Audit a fitted perceptron on the rows of its training, and draw what comes out.
 
-        Parameters
-        ----------
-        model : fitted Perceptron
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-        coef_init, intercept_init : array-like, default=None
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        display : TheoremDisplay
+        ``coef_init`` and ``intercept_init`` are the first weights, if ``fit`` received any; ``ax`` and ``style`` are
+        those of `plot`.
         """
-        found = audit(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
-        return cls(found).plot(ax=ax, style=style)
+        proof = audit(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
+        return cls(proof).plot(ax=ax, style=style)
 
     def _draw(self, ax: Axes, palette: Palette) -> None:
-        found = self.audit
-        made, end = found.mistakes, self._bound.upper
-        far = end > 40 * max(1, made) and found.progress_bound[0] == 0 == found.squared_norm[0]
+        proof = self.audit
+        made, end = proof.mistakes, self._bound.upper
+        far = end > 40 * max(1, made) and proof.progress_bound[0] == 0 == proof.squared_norm[0]
         last = 1.12 * max(end, made)
         k = self._places(np.geomspace(1, last, 400) if far else np.linspace(0, last, 400))
         self._curves(ax, k, palette)
@@ -292,23 +272,23 @@ class TheoremDisplay(Display):
         axis = self._in_numbers()
         ax.set(xlabel=axis, ylabel="length")
         ax.xaxis.label.set_linespacing(1.5)
-        outcome = "proof holds" if found.holds else "VIOLATED"
+        outcome = "proof holds" if proof.holds else "VIOLATED"
         ax.set_title(f"{short(made)} of at most {short(self._bound.mistakes)} mistakes: {outcome}")
         below(ax, 1, space=0.16 + 0.09 * axis.count("\n"))
 
     def _curves(self, ax: Axes, k: Floats, palette: Palette) -> None:
-        found = self.audit
-        steps = _some(found.mistakes + 1)
+        proof = self.audit
+        steps = _some(proof.mistakes + 1)
         low, high = self._bounds(k)
         least, most = self._formulas()
         dashes: dict[str, Any] = {"linestyle": (0, (3, 1.5))}
-        if found.mistakes <= 60:
+        if proof.mistakes <= 60:
             dashes |= {"marker": ".", "markersize": 5}
         ax.fill_between(k, low, high, where=list(high >= low), color=palette.ink, alpha=0.07, linewidth=0)
         ax.plot(k, high, color=palette.negative, linewidth=1.6, label=f"{most}: ‖w‖ is at most this")
-        ax.plot(steps, np.sqrt(found.squared_norm[steps]), color=palette.negative, label="‖w‖", **dashes)
+        ax.plot(steps, np.sqrt(proof.squared_norm[steps]), color=palette.negative, label="‖w‖", **dashes)
         ax.plot(k, low, color=palette.positive, linewidth=1.6, label=f"{least}: w·u is at least this")
-        ax.plot(steps, found.progress[steps], color=palette.positive, label="w·u", **dashes)
+        ax.plot(steps, proof.progress[steps], color=palette.positive, label="w·u", **dashes)
 
     def _zoom(self, ax: Axes, palette: Palette) -> None:
         made = self.audit.mistakes
@@ -326,16 +306,16 @@ class TheoremDisplay(Display):
 
     def _rates(self) -> tuple[float, float]:
         """Return what a mistake adds to the bound on the progress, ηγ, and to that on the squared norm, η²Q + 2ηm."""
-        found = self.audit
-        last = max(1, len(found.progress_bound) - 1)
-        slope = float(found.progress_bound[-1] - found.progress_bound[0]) / last
-        return slope, float(found.squared_norm_bound[-1] - found.squared_norm_bound[0]) / last
+        proof = self.audit
+        last = max(1, len(proof.progress_bound) - 1)
+        slope = float(proof.progress_bound[-1] - proof.progress_bound[0]) / last
+        return slope, float(proof.squared_norm_bound[-1] - proof.squared_norm_bound[0]) / last
 
     def _bounds(self, k: Floats) -> tuple[Floats, Floats]:
         """Return the two outer curves by the number of mistakes, also beyond the run."""
         slope, growth = self._rates()
-        found = self.audit
-        return found.progress_bound[0] + k * slope, np.sqrt(found.squared_norm_bound[0] + k * growth)
+        proof = self.audit
+        return proof.progress_bound[0] + k * slope, np.sqrt(proof.squared_norm_bound[0] + k * growth)
 
     @property
     def _kind(self) -> tuple[bool, bool]:
@@ -362,6 +342,7 @@ class TheoremDisplay(Display):
         return "mistakes k\n" + (numbers if len(numbers) < 60 else "\n= ".join(numbers.rsplit(" = ", 1)))
 
 
+@dataclass(eq=False, repr=False)
 class BracketDisplay(Display):
     """The bounds on the largest margin that a run implies: an upper bound at every mistake, a lower one at the end.
 
@@ -392,10 +373,11 @@ class BracketDisplay(Display):
 
     _size = 5.4, 4.3
 
-    def __init__(
-        self, upper: Floats, achieved: float | None, margin: tuple[float, float] | None, *, form: str = "origin"
-    ) -> None:
-        self.upper, self.achieved, self.margin, self.form = upper, achieved, margin, form
+    upper: Floats
+    achieved: float | None
+    margin: tuple[float, float] | None
+    _: KW_ONLY
+    form: str = "origin"
 
     @classmethod
     def from_estimator(
@@ -409,26 +391,14 @@ class BracketDisplay(Display):
         ax: Axes | None = None,
         style: str = "light",
     ) -> Self:
-        """Follow a fitted perceptron and draw the bounds it gives on the largest margin.
+        """Follow a fitted perceptron on the rows of its training, and draw its bounds on the largest margin.
 
-        Parameters
-        ----------
-        model : fitted Perceptron
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-            With offset the margin is that of the points ``(x, 1)``.
-        coef_init, intercept_init : array-like, default=None
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        display : BracketDisplay
+        With an offset the margin is that of the points ``(x, 1)``. The other parameters are those of `TheoremDisplay`.
         """
         trail = own_trail(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
         try:
-            found = largest_margin(as_trained(model, X), y, form="augmented" if model.fit_intercept else "origin")
-            margin = found.lower, found.upper
+            best = largest_margin(as_trained(model, X), y, form="augmented" if model.fit_intercept else "origin")
+            margin = best.lower, best.upper
         except NotSeparable:
             margin = None
         return cls.from_trail(model, trail, margin).plot(ax=ax, style=style)

@@ -104,17 +104,7 @@ class Display(ABC):
     _size: tuple[float, float] = (5.6, 5.6)  # inches of a new figure
 
     def plot(self, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw on ``ax``, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self
-        """
+        """Draw on some Matplotlib axes, or on a new figure; ``style`` is "light" or "dark"."""
         with theme(style) as palette:
             if ax is None:
                 _, ax = plt.subplots(figsize=self._size, layout="constrained")

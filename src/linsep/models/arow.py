@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from linsep.learn.rules import AROWRule, Rule
 from linsep.models.constructors import AROWParameters
 from linsep.models.online import Online
+from linsep.problem import Floats
 
 
 class AROW(AROWParameters, Online):
@@ -17,21 +16,14 @@ class AROW(AROWParameters, Online):
 
     Parameters
     ----------
-    r : float, default=1.0
+    r
         Regularization: the larger, the smaller the steps, and the slower the variances shrink.
-    fit_intercept : bool, default=True
+    fit_intercept
         Whether to learn an offset, as the weight of one more feature that is always 1.
-    shuffle, max_iter, max_updates, tol, n_iter_no_change, early_stopping, validation_fraction, keep, multi_class
-        As for `PassiveAggressive`.
-    on_plane, warm_start, random_state, verbose
-        As for `PassiveAggressive`; a warm start keeps the weights, and begins with variances of 1.
-    class_weight : dict or "balanced", default=None
+    class_weight
         Divides ``r`` by class, as sample weights do by row. A row of weight 0 is skipped.
-
-    Attributes
-    ----------
-    variance_ : ndarray of shape (1, d) or (classes, d)
-        The variance of each weight. All others are those of `PassiveAggressive`.
+    warm_start
+        Whether ``fit`` continues from the current weights; the variances begin at 1 again.
 
     Notes
     -----
@@ -52,6 +44,6 @@ class AROW(AROWParameters, Online):
         return AROWRule(float(self.r), float(self.fit_intercept))
 
     @property
-    def variance_(self) -> Any:
-        """The variance of each weight."""
+    def variance_(self) -> Floats:
+        """The variance of each weight, of the same shape as ``coef_``."""
         return self.beside("variance").W

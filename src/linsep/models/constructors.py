@@ -48,7 +48,7 @@ def constructor(kind: type[Class]) -> type[Class]:
 
 
 PARAMETERS = {
-    "fit_intercept": Parameter("Learn an offset, or a plane through the origin.", LEARNING),
+    "fit_intercept": Parameter("Learn an offset; without one the plane goes through the origin.", LEARNING),
     "eta0": Parameter("Learning rate.", LEARNING, above=0),
     "shuffle": Parameter("Visit the rows in a new random order in every pass.", LEARNING),
     "learning_rate": Parameter(
@@ -62,10 +62,21 @@ PARAMETERS = {
     "max_iter": Parameter("Largest number of passes.", STOPPING, "PASSES", min=1),
     "max_updates": Parameter("Largest number of updates.", STOPPING, "UPDATES", min=0),
     "tol": Parameter("Stop when the loss at the end of a pass improves by no more than this.", STOPPING, min=0),
-    "n_iter_no_change": Parameter("End the run after this many passes without improvement.", STOPPING, "PASSES", min=1),
-    "early_stopping": Parameter("Stop when the error on held-out rows stops improving.", STOPPING),
+    "n_iter_no_change": Parameter(
+        "End the run after this many passes without improvement, of the loss or of the error on held-out rows.",
+        STOPPING,
+        "PASSES",
+        min=1,
+    ),
+    "early_stopping": Parameter(
+        "Hold out rows, and stop when the error on them has not improved for some passes.", STOPPING
+    ),
     "validation_fraction": Parameter(
-        "Share of rows to hold out for --early-stopping.", STOPPING, "SHARE", above=0, below=1
+        "Share of the rows that early stopping holds out, drawn by their numbers and the seed.",
+        STOPPING,
+        "SHARE",
+        above=0,
+        below=1,
     ),
     "target_margin": Parameter(
         "Stop when the mistakes prove that no plane has this margin (with an offset, the augmented one).",
@@ -83,31 +94,44 @@ PARAMETERS = {
         "Update on every row with y·(w·x + b) <= M, even if its prediction is right.", LEARNING, "M", min=0
     ),
     "multi_class": Parameter(
-        "With more than two classes: learn all of them together (argmax), or each against the rest (ovr).", LEARNING
+        "More than two classes: one machine that compares all (argmax), or one for each against the rest (ovr).",
+        LEARNING,
     ),
     "mistake": Parameter(
         "Update on every row that is not strictly on its side (violation), only if it is strictly on the wrong one "
         "(strict), or only if the predicted label is wrong (prediction).",
         OWN,
     ),
-    "on_plane": Parameter("Prediction for a score of exactly 0.", LEARNING, "-1|1", typed=int),
+    "on_plane": Parameter(
+        "The side to predict for a point on the plane: -1 is the first class, 1 the second.",
+        LEARNING,
+        "-1|1",
+        typed=int,
+    ),
     "class_weight": Parameter(
-        "Factor on the learning rate for one class; may be repeated. balanced makes rare classes count more.",
+        "Factors of the learning rate by class; balanced makes rare classes count more.",
         LEARNING,
         "LABEL=WEIGHT",
         typed=list[str],
     ),
     "warm_start": Parameter("Continue from the current weights.", typed=None),
-    "random_state": Parameter("Random seed.", LEARNING, "SEED", min=0, typed=int),
+    "random_state": Parameter("Seed of the shuffling, and of the rows held out.", LEARNING, "SEED", min=0, typed=int),
     "verbose": Parameter("1 shows a progress bar.", typed=None),
     "prove": Parameter("Search for a proof that no plane separates the rows, and stop when it is found.", STOPPING),
     "variant": Parameter("Update rule; pa1 and pa2 limit the step by C.", OWN),
     "C": Parameter("Aggressiveness, the limit on the step.", OWN, above=0),
     "r": Parameter("Regularization; the larger, the smaller the steps.", OWN, above=0),
     "kernel": Parameter("Kernel function.", OWN, typed=Literal["rbf", "poly", "linear"]),
-    "degree": Parameter("Degree of poly.", OWN, min=1),
-    "gamma": Parameter("Scale of rbf and poly.", OWN, "NUMBER|scale|auto", above=0),
-    "coef0": Parameter("Constant term of poly.", OWN),
+    "degree": Parameter("Degree of the polynomial.", OWN, min=1),
+    "gamma": Parameter(
+        "Scale of rbf and poly: scale is 1 / (features times variance of X), auto is 1 / features.",
+        OWN,
+        "NUMBER|scale|auto",
+        above=0,
+    ),
+    "coef0": Parameter(
+        "Constant term of the polynomial; 0 leaves products of exactly as many features as its degree.", OWN
+    ),
     "cache_size": Parameter("Megabytes of kernel values to hold at a time.", typed=None, above=0),
     "gap": Parameter("Stop at this relative gap between the bounds.", OWN, above=0, below=1),
     "on_overlap": Parameter("If no plane separates the rows, raise an error or drop the fewest rows.", OWN),
@@ -124,7 +148,13 @@ class Constructor:
 
 @constructor
 class OnlineParameters(Constructor):
-    """Those that all online classifiers have."""
+    """Those that all online classifiers have.
+
+    Parameters
+    ----------
+    class_weight : dict or "balanced"
+    random_state : int, RandomState or None
+    """
 
     fit_intercept: bool = True
     shuffle: bool = True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from textwrap import fill, indent
 from typing import Any, Self
 
 import numpy as np
@@ -13,15 +16,55 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linsep.data.arrays import is_sparse
 from linsep.data.labels import must_stay_objects
+from linsep.declared import declared
 from linsep.models import arow, fewest_classifier, kernel_perceptron, max_margin, passive_aggressive, perceptron
 from linsep.models.visit_records import Steps
 from linsep.problem import Array
+
+_SECTION = re.compile(r"^(Parameters|Attributes)\n-+\n(.*?)(?=^\w[\w ]*\n---|\Z)", re.M | re.S)
+_ENTRY = re.compile(r"^(\w[^:\n]*?)(?: : (.*))?$\n?((?:    .*\n?)*)", re.M)
+_IN = "    "
+
+
+def reference(kind: Any) -> str:
+    """Return the docstring of a class with all of its parameters and attributes, also those of its base classes.
+
+    What is written of one in a class replaces what its bases say. Otherwise a parameter has the help with which it is
+    declared, and an attribute the docstring of its property.
+    """
+    bases = [base for base in kind.__mro__ if base.__module__.startswith("linsep.")]
+    docs = {base: inspect.cleandoc(base.__doc__ or "") for base in bases}
+    defaults = {each.name: f", default={each.default!r}" for each in declared(kind)}
+    parameters = {each.name: [each.type_words(), indent(fill(each.about.help, 116), _IN)] for each in declared(kind)}
+    attributes: dict[str, list[str]] = {}
+    for base in reversed(bases):
+        for name, value in vars(base).items():
+            if isinstance(value, property) and name.endswith("_"):
+                type_ = re.sub("Array|Floats", "ndarray", value.fget.__annotations__["return"]).replace(" | ", " or ")
+                attributes[name] = [type_, indent(inspect.cleandoc(value.__doc__ or ""), _IN)]
+        for section, text in _SECTION.findall(docs[base]):
+            entries = parameters if section == "Parameters" else attributes
+            for name, type_, meaning in _ENTRY.findall(text):
+                before = entries.get(name, ["", ""])
+                entries[name] = [type_ or before[0], meaning.rstrip() or before[1]]
+    whole = ""
+    for section, entries in (("Parameters", parameters), ("Attributes", attributes)):
+        lines = [f"{name} : {type_}{defaults.get(name, '')}\n{meaning}" for name, (type_, meaning) in entries.items()]
+        whole += "\n".join([section, "-" * len(section), *lines, "", ""])
+    own = next(docs[base] for base in bases[1:] if base is not _Classifier)
+    before_it, mark, after = own.partition("Parameters\n---")
+    return before_it + whole + _SECTION.sub("", mark + after)
 
 
 class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What scikit-learn asks of a classifier; stands before the model among the base classes."""
 
     _warning = ConvergenceWarning
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__ == __name__:  # not the classes that users derive
+            cls.__doc__ = reference(cls)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -39,8 +82,8 @@ class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _labels(self, y: Any) -> Array:
         """Return ``y`` as a 1-D array of class labels; a column of them is taken with scikit-learn's warning."""
         plain = type(y) is np.ndarray and y.ndim == 1
-        found: Array = super()._labels(y if plain or must_stay_objects(y) else column_or_1d(y, warn=True))
-        return found
+        labels: Array = super()._labels(y if plain or must_stay_objects(y) else column_or_1d(y, warn=True))
+        return labels
 
     @property
     def predict_proba(self) -> Any:
@@ -59,28 +102,26 @@ class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class Perceptron(_Classifier, perceptron.Perceptron):  # noqa: D101
-    __doc__ = perceptron.Perceptron.__doc__
+    pass
 
 
 class PassiveAggressive(_Classifier, passive_aggressive.PassiveAggressive):  # noqa: D101
-    __doc__ = passive_aggressive.PassiveAggressive.__doc__
+    pass
 
 
 class AROW(_Classifier, arow.AROW):  # noqa: D101
-    __doc__ = arow.AROW.__doc__
+    pass
 
 
 class MaxMarginClassifier(_Classifier, max_margin.MaxMarginClassifier):  # noqa: D101
-    __doc__ = max_margin.MaxMarginClassifier.__doc__
+    pass
 
 
 class FewestErrorsClassifier(_Classifier, fewest_classifier.FewestErrorsClassifier):  # noqa: D101
-    __doc__ = fewest_classifier.FewestErrorsClassifier.__doc__
+    pass
 
 
 class KernelPerceptron(_Classifier, kernel_perceptron.KernelPerceptron):  # noqa: D101
-    __doc__ = kernel_perceptron.KernelPerceptron.__doc__
-
     @available_if(lambda self: self.kernel != "precomputed")  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: D102
         return super().partial_fit(X, y, classes, sample_weight)

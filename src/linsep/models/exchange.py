@@ -131,24 +131,8 @@ def _whole_numbers(classes: Array) -> tuple[list[int], dict[int, Any]]:
 def from_liblinear(path: Path) -> Perceptron:
     r"""Read LIBLINEAR model text as a Perceptron with the same predictions, ready for ``partial_fit``.
 
-    Parameters
-    ----------
-    path : path-like
-        A model that LIBLINEAR wrote, of any of its solvers for classification.
-
-    Returns
-    -------
-    model : Perceptron
-        It has weights and labels but no record of a run.
-
-    Raises
-    ------
-    ValueError
-        If the file is not LIBLINEAR model text, or a model of regression or of one class.
-
-    See Also
-    --------
-    to_liblinear : writes such a file.
+    LIBLINEAR may have written it with any of its solvers for classification; a ``ValueError`` says so if it is a model
+    of regression or of one class. The Perceptron has weights and labels but no record of a run.
 
     Examples
     --------
@@ -333,13 +317,13 @@ def _raw_layout(model: Any, raw: bool | None) -> Layout | None:
     """Return the columns that are inputs of a graph, None if the features are."""
     memory = getattr(model, "reading_", {})
     layout = Layout.from_state(memory) if "names" in memory else None
-    lacks = "" if layout is not None else "the model has not learned from a table"
+    reason = "" if layout is not None else "the model has not learned from a table"
     if layout is not None:
         odd = next((name for name, kind in layout.columns if not (is_numeric(kind) or kind == WORD)), None)
-        lacks = f"a graph has no means to cut the texts of column {odd!r} into words, or to hash them" if odd else ""
-    if lacks and raw:
-        raise DataError("", f"{lacks}: use {{0}}", ("raw", False))
-    if lacks or raw is False or layout is None:
+        reason = f"a graph has no means to cut the texts of column {odd!r} into words, or to hash them" if odd else ""
+    if reason and raw:
+        raise DataError("", f"{reason}: use {{0}}", ("raw", False))
+    if reason or raw is False or layout is None:
         return None
     return layout if raw or layout.words else None
 

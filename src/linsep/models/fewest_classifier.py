@@ -26,28 +26,19 @@ class FewestErrorsClassifier(FewestErrorsParameters, Linear):
 
     Parameters
     ----------
-    fit_intercept : bool, default=True
-        Whether the plane may have an offset; without one it goes through the origin.
-    time_limit : float, default=10.0
+    time_limit
         Seconds for the search; then the best plane found is used. None waits until it is proved to be the best.
-    max_nodes : int, default=None
+    max_nodes
         Largest number of nodes in the search tree: with ``time_limit=None`` the same plane on every machine.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, d) or (classes, d)
-    intercept_ : ndarray of shape (1,) or (classes,)
-    classes_ : ndarray of shape (classes,)
-        Labels; of two, the second is the positive one.
     errors_lower_, errors_upper_ : int
         No plane has fewer training errors than the first; this one has as many as the second.
     wrong_ : ndarray of shape (k,)
         Training rows that are wrong, the most doubtful first.
     fewest_ : Fewest
         The result with its certificate; not saved with the model, ``linsep.to_json`` writes it.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, where the rows came with names.
 
     See Also
     --------
@@ -81,10 +72,6 @@ class FewestErrorsClassifier(FewestErrorsParameters, Linear):
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), default=None
             Integers: how often each row counts.
-
-        Returns
-        -------
-        self : FewestErrorsClassifier
         """
         self.check_parameters()
         refuse_rounding(X)
@@ -92,7 +79,7 @@ class FewestErrorsClassifier(FewestErrorsParameters, Linear):
         classes, _ = at_least_two_classes(y)
         from linsep.prove.fewest.results import fewest_errors  # slow to import, and not needed by other models
 
-        found = fewest_errors(
+        fewest = fewest_errors(
             X,
             y,
             fit_intercept=bool(self.fit_intercept),
@@ -101,11 +88,11 @@ class FewestErrorsClassifier(FewestErrorsParameters, Linear):
             max_nodes=self.max_nodes,
         )
         self.classes_: Array = classes
-        self.coef_ = np.atleast_2d(_floats(found.w))
-        self.intercept_ = np.atleast_1d(_floats(np.asarray(found.b)))
-        self.errors_lower_, self.errors_upper_ = found.lower, found.upper
-        self.wrong_ = found.rows
-        self.fewest_: Fewest = found
+        self.coef_ = np.atleast_2d(_floats(fewest.w))
+        self.intercept_ = np.atleast_1d(_floats(np.asarray(fewest.b)))
+        self.errors_lower_, self.errors_upper_ = fewest.lower, fewest.upper
+        self.wrong_ = fewest.rows
+        self.fewest_: Fewest = fewest
         return self
 
     def _check_state(self) -> None:

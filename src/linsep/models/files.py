@@ -25,21 +25,9 @@ _NOUN = "model"
 
 
 def save(model: Any, path: Path) -> None:
-    """Write a fitted model to a file, atomically: an existing file is replaced as a whole, or not at all.
+    """Write a fitted model of linsep to a file, atomically: an existing file is replaced as a whole, or not at all.
 
-    Parameters
-    ----------
-    model : estimator
-        A fitted estimator of this package.
-    path : path-like
-
-    See Also
-    --------
-    load : reads the file.
-
-    Notes
-    -----
-    Labels are strings, whole numbers, floats or booleans, of Python or NumPy.
+    Labels are strings, whole numbers, floats or booleans, of Python or NumPy. `load` reads the file.
 
     Examples
     --------
@@ -65,24 +53,9 @@ def save(model: Any, path: Path) -> None:
 
 
 def load(path: Path) -> Model:
-    """Read a model that ``save`` wrote; every fitted attribute has the same bits, and training can go on.
+    """Read a model that `save` wrote; every fitted attribute has the same bits, and training can go on.
 
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    model : estimator
-
-    Raises
-    ------
-    ValueError
-        If the file is not a model of this package, or is damaged, or was written by a newer version.
-
-    See Also
-    --------
-    save : writes the file.
+    A ``ValueError`` says so if the file is not a model of linsep, or is damaged, or was written by a newer version.
 
     Examples
     --------

@@ -195,10 +195,10 @@ def answers(
     """
     for X, _, kept in fitted_rows(model, source, pieces):
         some = X if X.shape[0] else np.zeros((1, model.n_features_in_))  # an answer about nothing has its shape, too
-        found = [getattr(model, method)(some)[: X.shape[0]] for method in methods]
+        results = [getattr(model, method)(some)[: X.shape[0]] for method in methods]
         if kept is not None:
-            found = [spread(each, kept, method == "predict") for each, method in zip(found, methods, strict=True)]
-        yield tuple(found), left_out(X.shape[0], kept)
+            results = [spread(each, kept, method == "predict") for each, method in zip(results, methods, strict=True)]
+        yield tuple(results), left_out(X.shape[0], kept)
 
 
 def unanswered(source: Source, dropped: Dropped) -> DataNote:
@@ -210,19 +210,19 @@ def unanswered(source: Source, dropped: Dropped) -> DataNote:
 def fitted_rows(model: Any, source: Source, blocks: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
     """Yield the rows of some blocks, or pieces, of a source with as many features as the model has."""
     d = model.n_features_in_
-    told = False
+    warned = False
     with warnings.catch_warnings():
         # the columns are already those of the model, in its order
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         for X, y, last in blocks:
             if is_sparse(X) and X.shape[1] != d and source.layout is None:
-                if X.shape[1] > d and not told:  # as LIBLINEAR does: what was never seen has no weight
+                if X.shape[1] > d and not warned:  # as LIBLINEAR does: what was never seen has no weight
                     warnings.warn(
                         f"the rows have more features than the model: linsep ignores all beyond the first {d}",
                         UserWarning,
                         stacklevel=2,
                     )
-                    told = True
+                    warned = True
                 X.resize(X.shape[0], d)
             elif source.options.format == "npy" and y is None and X.shape[1] == d + 1:
                 X = np.delete(X, int(source.options.target or -1), axis=1)  # the labels are still there

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from linsep.data.arrays import is_sparse, refuse_not_finite
-from linsep.data.labels import at_least_two_classes, class_codes, example_weights, labels_of
+from linsep.data.labels import at_least_two_classes, class_codes, example_weights
 from linsep.data.parallel import quiet_algebra
 from linsep.learn.dual import Kernel, KernelRows, dual_pass
 from linsep.learn.passes import TrainingLog
@@ -29,51 +29,19 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
 
     Parameters
     ----------
-    kernel : {"rbf", "poly", "linear", "precomputed"} or callable, default="rbf"
+    kernel
         ``exp(-gamma ‖x - z‖²)``, ``(gamma x·z + coef0)^degree``, ``x·z``; "precomputed" takes kernel values for ``X``;
         a callable takes two matrices and returns the kernel values of all pairs of their rows.
-    degree : int, default=2
-        Degree of the polynomial.
-    gamma : {"scale", "auto"} or float, default="scale"
-        "scale" is 1 / (features times variance of X), "auto" is 1 / features.
-    coef0 : float, default=1.0
-        Constant term of the polynomial; 0 leaves products of exactly ``degree`` features.
-    shuffle : bool, default=True
-        Whether every pass visits the rows in a new random order, or in the order given.
-    max_iter : int, default=1000
-        Largest number of passes.
-    max_updates : int, default=None
-        Largest number of updates; the counts α are then those of exactly this number of mistakes.
-    keep : {"last", "average", "vote"}, default="last"
-        Which hypothesis to return, as for `Perceptron`.
-    multi_class : {"argmax", "ovr"}, default="argmax"
-        More than two classes: one machine that compares all classes, or one binary machine per class.
-    on_plane : {-1, 1}, default=-1
-        The side to predict for a score of 0.
-    class_weight : dict or "balanced", default=None
-        Factors of the steps by class.
-    cache_size : float, default=200
-        Megabytes of kernel values to hold at a time.
-    random_state : int, RandomState or None, default=0
-        Seed of the shuffling.
+    class_weight : dict or "balanced"
+    random_state : int, RandomState or None
 
     Attributes
     ----------
     support_ : ndarray of shape (support,)
         Numbers of the support rows: those with mistakes.
-    support_vectors_ : ndarray or sparse array of shape (support, d)
-        These rows; none for a precomputed kernel.
     dual_coef_ : ndarray of shape (1, support) or (classes, support)
         The factor of each: for "last" its mistakes with the sign of its label, for "average" the mean of these over
         all visits; for "vote" those of the last hypothesis.
-    classes_ : ndarray of shape (classes,)
-    n_iter_, mistakes_, stop_reason_
-        Passes and mistakes made, and why the run ended: "separated", "max_iter" or "max_updates".
-    trace_ : ndarray of shape (mistakes,)
-        The row of each mistake, in order.
-    history_ : dict of ndarray
-        For each pass its mistakes.
-    n_features_in_ : int
 
     Notes
     -----
@@ -111,10 +79,6 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), default=None
             Factors of the steps; a row of weight 0 is not visited.
-
-        Returns
-        -------
-        self : KernelPerceptron
         """
         self.check_parameters()
         X, y = self.rows_and_labels(X, y, reset=True)
@@ -143,10 +107,6 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         classes : array-like, default=None
             Labels to expect. Not needed: a label that was never seen before starts a new class.
         sample_weight : array-like of shape (n,), default=None
-
-        Returns
-        -------
-        self : KernelPerceptron
         """
         self.check_parameters()
         if self.class_weight == "balanced":
@@ -234,13 +194,7 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
     def decision_function(self, X: Any) -> Floats:
         """Return the score of every row: shape (n,) for two classes, (n, classes) for more; votes for "vote".
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (m, d), or kernel values of shape (m, n) with all training rows
-
-        Returns
-        -------
-        scores : ndarray of shape (m,) or (m, classes)
+        For a precomputed kernel ``X`` has the kernel values with all training rows.
         """
         self._check_fitted("dual_coef_")
         X = self._finite(self._matrix(X, reset=False))
@@ -257,20 +211,6 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
                 sweep(np.ascontiguousarray(K, np.float64), np.zeros((len(self.dual_coef_), len(part))), part)
         return S[:, 0] if S.shape[1] == 1 else S
 
-    @takes_records
-    def predict(self, X: Any) -> Any:
-        """Return the label of every row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, as for ``decision_function``
-
-        Returns
-        -------
-        labels : ndarray of shape (m,)
-        """
-        return labels_of(self.decision_function(X), self.classes_, self.on_plane)
-
     def _gamma_for(self, X: Any) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
@@ -286,7 +226,7 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
 
     @property
     def support_vectors_(self) -> Any:
-        """Rows that the hypothesis is made of."""
+        """The support rows; none for a precomputed kernel."""
         self._check_fitted("_mistakes")
         return self._mistakes.matrix(self.n_features_in_)
 

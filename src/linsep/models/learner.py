@@ -14,14 +14,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 import numpy as np
 
 from linsep.data.arrays import check_cells, is_sparse, numeric
-from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes, measured, object_array
+from linsep.data.labels import (
+    check_same_length,
+    class_codes,
+    class_labels,
+    classes_and_codes,
+    labels_of,
+    measured,
+    object_array,
+)
 from linsep.data.matrices import is_frame, is_records, is_table, native, table_source
 from linsep.data.schema import Layout
 from linsep.data.source import Source
 from linsep.declared import check
 from linsep.errors import DataError, DataNote
 from linsep.learn.serialization import must
-from linsep.problem import Array
+from linsep.problem import Array, Floats
 
 if TYPE_CHECKING:
     from linsep.data.columnar import ReadRows
@@ -67,16 +75,16 @@ def takes_records(method: Method) -> Method:
     def taking(self: Any, X: Any) -> Any:
         if type(X) is np.ndarray or isinstance(X, Trained):
             return method(self, X)
-        found = self.read_like_trained(X)
-        if found is None:
+        read = self.read_like_trained(X)
+        if read is None:
             return method(self, X)
-        result: Any = method(self, Trained(found.X)) if found.X.shape[0] else None
-        if found.kept is not None:
-            lost = int(np.count_nonzero(~found.kept))
+        result: Any = method(self, Trained(read.X)) if read.X.shape[0] else None
+        if read.kept is not None:
+            lost = int(np.count_nonzero(~read.kept))
             warnings.warn(
-                DataNote("X", f"{lost:,} row{'s get' if lost > 1 else ' gets'} no answer: {found.why}"), stacklevel=3
+                DataNote("X", f"{lost:,} row{'s get' if lost > 1 else ' gets'} no answer: {read.why}"), stacklevel=3
             )
-            result = spread(result, found.kept, method.__name__ == "predict")
+            result = spread(result, read.kept, method.__name__ == "predict")
         return result[0] if isinstance(X, Mapping) else result
 
     return cast(Method, taking)
@@ -85,10 +93,10 @@ def takes_records(method: Method) -> Method:
 def spread(result: Array | None, kept: Array, labels: bool) -> Array:
     """Return the results of some rows among all of them."""
     shape = (len(kept), *(() if result is None else result.shape[1:]))
-    found = np.full(shape, None if labels else np.nan, dtype=object if labels else np.float64)
+    whole = np.full(shape, None if labels else np.nan, dtype=object if labels else np.float64)
     if result is not None:
-        found[kept] = result
-    return found
+        whole[kept] = result
+    return whole
 
 
 class Field(NamedTuple):
@@ -108,9 +116,21 @@ class Field(NamedTuple):
 
 
 class Learner:
-    """A model whose parameters are those of its constructor; the checks are scikit-learn's where it is one of them."""
+    """A model whose parameters are those of its constructor; the checks are scikit-learn's where it is one of them.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (classes,)
+        Labels; of two, the second is the positive one.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, where the rows came with names.
+    """
 
     random_state: Any
+    on_plane: Any
+    decision_function: Callable[[Any], Floats]  # of one kind of model and another
     n_features_in_: int
     classes_: Array
     feature_names_in_: Array
@@ -128,6 +148,11 @@ class Learner:
         """Return the parameters by name."""
         names = list(inspect.signature(type(self).__init__).parameters)[1:]
         return {name: getattr(self, name) for name in sorted(names)}
+
+    @takes_records
+    def predict(self, X: Any) -> Any:
+        """Return the label of the side, or of the class, on which every row lies."""
+        return labels_of(self.decision_function(X), self.classes_, self.on_plane)
 
     def saved_state(self) -> dict[str, Any]:
         """Return the values to save, by name."""
@@ -181,12 +206,12 @@ class Learner:
 
     def rows_like_trained(self, X: Any) -> Any:
         """Return a frame or records as the rows that the model has learned from; anything else as it is."""
-        found = self.read_like_trained(X)
-        if found is None:
+        read = self.read_like_trained(X)
+        if read is None:
             return X
-        if found.why:
-            raise DataError("X", f"{found.why}: fill it in, or drop the row")
-        return Trained(found.X)
+        if read.why:
+            raise DataError("X", f"{read.why}: fill it in, or drop the row")
+        return Trained(read.X)
 
     def read_like_trained(self, X: Any) -> ReadRows | None:
         """Return the rows of a frame or of records that can be read; None if ``X``, or what the model knows, is none.
@@ -207,10 +232,10 @@ class Learner:
             own = getattr(X, "column_names", X.columns)
             if list(map(str, own)) == list(names):
                 return None
-        found = reader.read(X)
-        if found.unseen:
-            warnings.warn(DataNote("X", unseen_words(found.unseen)), stacklevel=5)
-        return found
+        rows = reader.read(X)
+        if rows.unseen:
+            warnings.warn(DataNote("X", unseen_words(rows.unseen)), stacklevel=5)
+        return rows
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         if not is_sparse(X):
@@ -255,11 +280,11 @@ class Learner:
 
     def _labels(self, y: Any) -> Array:
         """Return ``y`` as a 1-D array of class labels."""
-        found = class_labels(y)
-        what = measured(found)
-        if what is not None:
-            raise DataError("", what)
-        return found
+        labels = class_labels(y)
+        advice = measured(labels)
+        if advice is not None:
+            raise DataError("", advice)
+        return labels
 
     def rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
         """Return rows and labels that can be learned from."""
@@ -277,9 +302,9 @@ class Learner:
         """
         if known is not None and expected is None and len(y) <= _FEW:
             index = dict(zip(known.tolist(), range(len(known)), strict=True))
-            found = list(map(index.get, y.tolist()))
-            if None not in found:
-                return known, np.array(found, np.intp)
+            codes = list(map(index.get, y.tolist()))
+            if None not in codes:
+                return known, np.array(codes, np.intp)
         parts = [part for part in (known, None if expected is None else self._labels(expected)) if part is not None]
         merged, _ = classes_and_codes(np.concatenate([*parts, y]))
         merged = known if known is not None and len(merged) == len(known) else merged

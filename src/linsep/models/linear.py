@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from linsep.data.arrays import refuse_not_finite, to_rows
-from linsep.data.labels import as_examples, class_codes, labels_of
+from linsep.data.labels import as_examples, class_codes
 from linsep.data.plane import Plane
 from linsep.learn.evaluation import Evaluation, evaluate, scores
 from linsep.learn.serialization import must
@@ -18,25 +18,23 @@ from linsep.problem import Floats, all_finite, machines_for
 
 
 class Linear(Learner):
-    """What every linear classifier shares: a plane for two classes, one weight vector per class for more."""
+    """What every linear classifier shares: a plane for two classes, one weight vector per class for more.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, d) or (classes, d)
+        Weights.
+    intercept_ : ndarray of shape (1,) or (classes,)
+        Offsets.
+    """
 
     coef_: Floats
     intercept_: Floats
-    on_plane: Any
     saved_fields = Learner.saved_fields | {"coef_": Field("f", 2), "intercept_": Field("f")}
 
     @takes_records
     def decision_function(self, X: Any) -> Floats:
-        """Return the score ``w·x + b`` of every row: shape (n,) for two classes, (n, classes) for more.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) or (n, classes)
-        """
+        """Return the score ``w·x + b`` of every row: shape (n,) for two classes, (n, classes) for more."""
         self._check_fitted("coef_")
         X = self._matrix(X, reset=False)
         S = scores(to_rows(X), self.coef_, self.intercept_)
@@ -45,34 +43,11 @@ class Linear(Learner):
         return S[:, 0] if S.shape[1] == 1 else S
 
     @takes_records
-    def predict(self, X: Any) -> Any:
-        """Return the label of the side, or of the class, on which every row lies.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-        """
-        return labels_of(self.decision_function(X), self.classes_, self.on_plane)
-
-    @takes_records
     def distance(self, X: Any) -> Floats:
-        """Return the signed distance of every row to the plane, ``s(x)/‖w‖``.
+        """Return the signed distance of every row to the plane, ``s(x)/‖w‖``; NaN where ``w = 0`` is no plane.
 
         For more than two classes column ``c`` is the distance to the nearest boundary of class ``c``, the smallest
         of ``(s_c - s_r)/‖w_c - w_r‖`` over its rivals ``r``: positive for the predicted class only.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        distances : ndarray of shape (n,) or (n, classes)
-            NaN where there is no plane, that is ``w = 0``.
         """
         S = self.decision_function(X)
         if S.ndim == 1:
@@ -94,34 +69,14 @@ class Linear(Learner):
         return Plane(self.coef_[0], float(self.intercept_[0]))
 
     def loss(self, X: Any, y: Any) -> float:
-        """Return the perceptron loss ``Σ max(0, -y s(x))``; for more classes what the true class lacks.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        loss : float
-        """
+        """Return the perceptron loss ``Σ max(0, -y s(x))``; for more classes what the true class lacks."""
         return self._evaluate(X, y).loss
 
     def margin(self, X: Any, y: Any) -> float:
         """Return the smallest ``y s(x)/‖w‖``: how far the plane keeps from the rows, negative if some are wrong.
 
         For more than two classes the smallest lead of the true class over a rival, divided by the norm of all
-        weights together.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        margin : float
-            NaN if there is no plane, that is ``w = 0``.
+        weights together. NaN if there is no plane, that is ``w = 0``.
         """
         return self._evaluate(X, y).smallest / (norm(self.coef_) or math.nan)
 

@@ -27,24 +27,18 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
 
     Parameters
     ----------
-    fit_intercept : bool, default=True
-        Whether the plane may have an offset; without one it goes through the origin.
-    gap : float, default=1e-6
+    gap
         Largest relative gap between the bounds on the margin. linsep warns if double precision does not reach it.
-    on_overlap : {"raise", "drop"}, default="raise"
+    on_overlap
         What to do with data that no plane separates: raise ``NotSeparable``, or drop the fewest rows that leave the
         rest separable, as few as ``fewest_errors`` finds in ``time_limit``.
-    time_limit : float, default=10.0
+    time_limit
         Seconds for finding the rows to drop; None waits until the rows are proved to be the fewest.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, d) or (classes, d)
         Weights, scaled so that the nearest rows score 1; for more than two classes, so that they lead by 1.
-    intercept_ : ndarray of shape (1,) or (classes,)
-        Offsets.
-    classes_ : ndarray of shape (classes,)
-        Labels; of two, the second is the positive one.
     margin_lower_, margin_upper_ : float
         The plane keeps at least the first from every training row, and no plane keeps more than the second.
     support_ : ndarray of shape (k,)
@@ -53,10 +47,6 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
         Rows that were left out because no plane separates all of them.
     dual_coef_ : ndarray of shape (1, k) or (classes, k)
         Their signed multipliers: ``coef_`` is ``dual_coef_ @ X[support_]``, up to the gap.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, where the rows came with names.
 
     See Also
     --------
@@ -96,10 +86,6 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
         X : array-like or sparse matrix of shape (n, d)
         y : array-like of shape (n,)
 
-        Returns
-        -------
-        self : MaxMarginClassifier
-
         Raises
         ------
         NotSeparable
@@ -110,7 +96,7 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
         X, y = self.rows_and_labels(X, y, reset=True)
         classes, codes = at_least_two_classes(y)
         try:
-            found, self.dropped_ = self._largest(X, codes, len(classes)), np.zeros(0, dtype=np.intp)
+            margin, self.dropped_ = self._largest(X, codes, len(classes)), np.zeros(0, dtype=np.intp)
             kept = np.arange(len(codes))
         except NotSeparable:
             if self.on_overlap == "raise":
@@ -125,20 +111,20 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
                     "no plane separates the classes, and dropping the fewest rows leaves a class without any: there is "
                     "no margin to find; linsep.FewestErrorsClassifier takes such data."
                 ) from None
-            found = self._largest(X[kept], codes[kept], len(classes))
-        if found.w.dtype == object:
+            margin = self._largest(X[kept], codes[kept], len(classes))
+        if margin.w.dtype == object:
             raise NotSeparable(
-                f"some plane separates the classes, but by a margin of at most {found.upper:.3g}, too small "
+                f"some plane separates the classes, but by a margin of at most {margin.upper:.3g}, too small "
                 "for double precision: linsep.separate returns such a plane.",
-                upper=found.upper,
+                upper=margin.upper,
             )
         from linsep.prove.bounds import margins  # slow to import, and not needed by other models
 
-        margins.warn_if_wide(found, float(self.gap))
+        margins.warn_if_wide(margin, float(self.gap))
         self.classes_ = classes
-        self.margin_lower_, self.margin_upper_ = found.lower, found.upper
-        self.coef_, self.intercept_ = _scored(found)
-        support, self.dual_coef_ = _duals(found, codes[kept], len(self.coef_))
+        self.margin_lower_, self.margin_upper_ = margin.lower, margin.upper
+        self.coef_, self.intercept_ = _scored(margin)
+        support, self.dual_coef_ = _duals(margin, codes[kept], len(self.coef_))
         self.support_ = kept[support]
         return self
 
@@ -158,24 +144,24 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
         must(self.dual_coef_.shape == (len(self.coef_), len(self.support_)), "factors")
 
 
-def _scored(found: margins.Margin) -> tuple[Floats, Floats]:
+def _scored(margin: margins.Margin) -> tuple[Floats, Floats]:
     """Scale a plane so that the nearest rows score 1, unless that overflows."""
-    scale = found.lower if found.lower > 0 else 1.0
+    scale = margin.lower if margin.lower > 0 else 1.0
     with np.errstate(over="ignore"):
-        W, b = np.atleast_2d(found.w) / scale, np.atleast_1d(found.b) / scale
+        W, b = np.atleast_2d(margin.w) / scale, np.atleast_1d(margin.b) / scale
     if np.isfinite(W).all() and np.isfinite(b).all():
         return W, b
-    return np.atleast_2d(found.w), np.atleast_1d(found.b)
+    return np.atleast_2d(margin.w), np.atleast_1d(margin.b)
 
 
-def _duals(found: margins.Margin, codes: Array, machines: int) -> tuple[Array, Floats]:
+def _duals(margin: margins.Margin, codes: Array, machines: int) -> tuple[Array, Floats]:
     """Gather the multipliers by row, with the sign by which the row enters each vector of weights."""
-    support, places = np.unique(found.rows, return_inverse=True)
+    support, positions = np.unique(margin.rows, return_inverse=True)
     dual = np.zeros((machines, len(support)))
-    multipliers = found.multipliers / found.upper / (found.lower if found.lower > 0 else 1.0)
-    if found.rivals is None:
-        dual[0, places] = np.where(codes[found.rows] == 1, multipliers, -multipliers)
+    multipliers = margin.multipliers / margin.upper / (margin.lower if margin.lower > 0 else 1.0)
+    if margin.rivals is None:
+        dual[0, positions] = np.where(codes[margin.rows] == 1, multipliers, -multipliers)
     else:
-        np.add.at(dual, (codes[found.rows], places), multipliers)
-        np.add.at(dual, (found.rivals, places), -multipliers)
+        np.add.at(dual, (codes[margin.rows], positions), multipliers)
+        np.add.at(dual, (margin.rivals, positions), -multipliers)
     return support, dual

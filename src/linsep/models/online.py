@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from linsep.data.arrays import is_sparse, refuse_rounding
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
-from linsep.data.plane import Plane
 from linsep.data.scaling import Ranges, Scaler
 from linsep.errors import DataError
 from linsep.learn import driver
@@ -31,7 +29,7 @@ from linsep.models.linear import Linear
 from linsep.models.progress import advice_after, progress
 from linsep.models.proving import Prover, refutation_of, saved_proof
 from linsep.models.record import FittedRecord, Recorded
-from linsep.models.visit_records import Steps, Visit, best_plane, visits
+from linsep.models.visit_records import Steps
 from linsep.problem import Array, Floats, all_finite, machines_for
 
 if TYPE_CHECKING:
@@ -41,7 +39,21 @@ _OF_A_RUN = tuple(name for name in Parameters._fields if name not in ("rule", "s
 
 
 class Online(Recorded, Linear, OnlineParameters, ABC):
-    """What the online classifiers share; a kind of them says how to train by its ``rule``."""
+    """What the online classifiers share; a kind of them says how to train by its ``rule``.
+
+    Attributes
+    ----------
+    stop_reason_ : str
+        Why the run ended: "separated", "no_mistakes", "max_iter", "max_updates", "loss_plateau", "validation",
+        "not_separable", "margin_refuted" or "visited" (a list as ``order`` is done). "no_mistakes" is a full pass
+        without a mistake after which some row lies on the plane, as ``mistake="prediction"`` and "strict" allow.
+    radius_ : float
+        Largest norm of a training row.
+    training_errors_ : int
+        Training rows predicted wrong by the final model; the mistakes during training are ``mistakes_``.
+    majority_rows_ : int
+        Training rows of the most frequent class: who always says its label is wrong on all others.
+    """
 
     scaling_: dict[str, Any]  # how rows were scaled in training, if they were
     mixing_: dict[str, Any]  # how shards were mixed, on a cluster
@@ -92,10 +104,6 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
             First weights, zero unless given.
         intercept_init : array-like of shape (1,) or (classes,), default=None
             First offsets, zero unless given.
-
-        Returns
-        -------
-        self : the classifier
         """
         self.check_parameters()
         if getattr(self, "prove", False) or getattr(self, "target_margin", None) is not None:  # a proof is about X
@@ -132,20 +140,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
             warnings.simplefilter("ignore")  # of a run without success: what it did is the question here
             model.fit(X, y, coef_init=coef_init, intercept_init=intercept_init)
         X, y = model.rows_and_labels(X, y, reset=False)
-        classes, parameters = model.classes_, model.run_parameters(model.record_.seed)
-        codes, run = class_codes(y, classes), model.record_.runs[0].run
-
-        def again() -> Iterator[Visit]:
-            start = model.start_weights(X.shape[1], classes, coef_init, intercept_init)
-            problem = array_problem(X, codes, classes, None, parameters, start)
-            return visits(problem, parameters, State(start, WeightTracker()), run)
-
-        def known() -> Plane | None:
-            if isinstance(plane, str):
-                return best_plane(X, y, self.fit_intercept)
-            return None if plane is None else Plane(np.asarray(plane[0], dtype=np.float64), float(plane[1]))
-
-        return Steps(again, X, y, classes, len(classes) > 2 and self.multi_class != "ovr", known)
+        return Steps(model, X, y, (coef_init, intercept_init), plane)
 
     def fit_scaled(self, X: Any, y: Any, scale: str = "auto", word_counts: Any = ()) -> Self:
         """Train on rows that are scaled while it learns, as `fit_source` does; the model is of rows as they are.
@@ -157,10 +152,6 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         scale : {"none", "unit", "standard", "auto"}, default="auto"
         word_counts : array-like of int, default=()
             The columns that count words of texts, which "standard" leaves as they are.
-
-        Returns
-        -------
-        self : the classifier
         """
         self.check_parameters()
         counts = np.asarray(word_counts, dtype=np.intp)
@@ -187,10 +178,6 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         classes : array-like, default=None
             Labels to expect. Not needed: a label that was never seen before starts a new class.
         sample_weight : array-like of shape (n,), default=None
-
-        Returns
-        -------
-        self : the classifier
 
         Notes
         -----
@@ -348,14 +335,6 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
 
         With ``keep="vote"`` the score is the weighted vote: votes for the second class less those for the first; of
         more classes the votes for each, or for ``multi_class="ovr"`` those for it less those against it.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) or (n, classes)
         """
         self._check_fitted("coef_")
         if not isinstance(self.record_.tracker, Vote):
@@ -371,7 +350,11 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
 
     @property
     def coef_(self) -> Floats:
-        """The weights that the run returns."""
+        """The weights that the run returns, shape (1, d) or (classes, d).
+
+        With ``keep="vote"`` they are the last ones, and so for all that is measured against a plane (``margin_``,
+        ``training_errors_``, ``distance``, ``margin``, ``loss``), while the vote predicts.
+        """
         return self._returned().W
 
     @coef_.setter
@@ -380,7 +363,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
 
     @property
     def intercept_(self) -> Floats:
-        """The offsets that the run returns."""
+        """The offsets that the run returns, shape (1,) or (classes,)."""
         return self._returned().b
 
     @intercept_.setter
@@ -405,13 +388,13 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
 
     @property
     def margin_(self) -> float:
-        """The smallest ``y s(x)/‖w‖`` of the training rows."""
+        """The smallest ``y s(x)/‖w‖`` of the training rows, negative if some are wrong."""
         self.recorded()
         return self.record_.smallest / (norm(self.coef_) or math.nan)
 
     @property
     def refutation_(self) -> RunRefutation | None:
-        """The proof that no plane separates the rows, None unless the run ended with it."""
+        """The proof that ended a run as "not_separable": its ``check(X, y)`` checks it again; otherwise None."""
         self.recorded()
         proof = self.record_.proof
         return None if proof is None else refutation_of(self, proof, self.dropped_rows())

@@ -107,10 +107,10 @@ def hardest_order(
     toward /= toward.max()
     rng, order, tried = np.random.default_rng(random_state), np.empty(0, np.intp), 0
     while tried == 0 or clock.left > 0:
-        found = _one_order(Z, toward, float(rng.normal()) if tried else 0.0, clock if tried else Clock())
+        candidate = _one_order(Z, toward, float(rng.normal()) if tried else 0.0, clock if tried else Clock())
         tried += 1
-        if len(found) > len(order):
-            order = found
+        if len(candidate) > len(order):
+            order = candidate
     # what the compiled loop makes of it: a score that rounds to another sign is no mistake there
     made = Perceptron(order=order.tolist(), fit_intercept=fit_intercept, prove=False).fit(X, y).trace_
     return HardOrder(made, len(made), bound, tried)
@@ -121,13 +121,13 @@ def _one_order(Z: Floats, toward: Floats, weight: float, clock: Clock) -> Array:
     w, order = np.zeros(Z.shape[1]), list[int]()
     longest = float(np.linalg.norm(Z, axis=1).max())
     while True:
-        leads = Z @ w
-        wrong = np.flatnonzero(leads <= 0)
+        slacks = Z @ w
+        wrong = np.flatnonzero(slacks <= 0)
         if len(wrong) == 0:
             return np.array(order, dtype=np.intp)
         if clock.left <= 0:
             return np.empty(0, np.intp)
         size = float(np.linalg.norm(w)) * longest or 1.0
-        i = int(wrong[(toward[wrong] - weight * leads[wrong] / size).argmin()])
+        i = int(wrong[(toward[wrong] - weight * slacks[wrong] / size).argmin()])
         order.append(i)
         w += Z[i]

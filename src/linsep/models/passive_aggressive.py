@@ -19,58 +19,27 @@ class PassiveAggressive(PassiveAggressiveParameters, Online):
 
     Parameters
     ----------
-    variant : {"pa1", "pa", "pa2"}, default="pa1"
+    variant
         "pa" corrects every example fully: for data without noise. "pa1" limits a step to ``C``, "pa2" makes all steps
         smaller.
-    C : float, default=1.0
+    C
         Aggressiveness: how far one example may move the weights. Not used by "pa".
-    fit_intercept : bool, default=True
+    fit_intercept
         Whether to learn an offset. It changes by ``tau y``, but does not count in the norm.
-    shuffle : bool, default=True
-        Whether every pass visits the rows in a new random order, or in the order given.
-    max_iter : int, default=1000
-        Largest number of passes.
-    max_updates : int, default=None
-        Largest number of updates.
-    tol : float, default=None
+    tol
         If given, stop when the hinge loss of the weights at the end of a pass has not gone down by more than this for
         ``n_iter_no_change`` passes; it takes one more visit to every row per pass.
-    n_iter_no_change : int, default=5
-        Passes without improvement that end a run, for ``tol`` and ``early_stopping``.
-    early_stopping : bool, default=False
-        Hold out rows and stop when the error on them has not improved for ``n_iter_no_change`` passes.
-    validation_fraction : float, default=0.1
-        Share of the rows to hold out.
-    keep : {"last", "best", "average", "auto"}, default="last"
-        Which hypothesis the run returns, as for `Perceptron`.
-    multi_class : {"argmax", "ovr"}, default="argmax"
-        More than two classes: the true class and its highest rival move apart, or one binary machine per class.
-    on_plane : {-1, 1}, default=-1
-        The side to predict for a point on the plane: -1 is the first class, +1 the second.
-    class_weight : dict or "balanced", default=None
+    class_weight
         Factors of ``C`` by class; sample weights are factors of ``C``, too. A row of weight 0 is skipped.
-    warm_start : bool, default=False
-        Whether ``fit`` continues from the current weights.
-    random_state : int, RandomState or None, default=0
-        Seed of the shuffling and of the rows held out.
-    verbose : int, default=0
-        1 shows a progress bar.
-    prove : bool, default=True
+    prove
         As for `Perceptron`; only "pa" uses it, because the others are meant for data that no plane separates.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, n_iter_, n_features_in_, feature_names_in_
-        As those of `Perceptron`.
     stop_reason_ : str
-        Why the run ended. "separated" is a pass that found every example right by the margin.
-    mistakes_, mistake_counts_, trace_
-        Examples without the margin, counted as mistakes. A row of zeros may be among them, but changes nothing.
-    history_ : dict of ndarray
-        For each pass its updates, hinge loss (of each row at the moment of its visit; with ``tol`` that of the weights
-        at the end of the pass), validation error, seconds.
-    radius_, margin_, training_errors_, majority_rows_
-        As those of `Perceptron`.
+        Why the run ended, as for `Perceptron`. "separated" is a pass that found every example right by the margin.
+    mistakes_ : int
+        Examples without the margin. A row of zeros may be among them, but changes nothing.
 
     Notes
     -----

@@ -17,110 +17,40 @@ class Perceptron(PerceptronParameters, Online):
 
     Parameters
     ----------
-    fit_intercept : bool, default=True
-        Whether to learn an offset; without one the plane goes through the origin.
-    eta0 : float, default=1.0
+    eta0
         Learning rate. From zero weights it scales the weights and changes nothing else.
-    shuffle : bool, default=True
-        Whether every pass visits the rows in a new random order, or in the order given.
-    learning_rate : {"constant", "invscaling"}, default="constant"
+    learning_rate
         "invscaling": the learning rate of visit t, counted from 1, is ``eta0 / √t``, that of stochastic subgradient
         descent. Then no number of mistakes bounds all runs; see the notes.
-    order : {"cyclic", "shuffled", "first", "worst"}, list of row numbers or None, default=None
+    order
         "cyclic": every pass visits the rows as they are given. "shuffled": every pass has a random order of its own.
         None: one of these, by ``shuffle``. "first": after every update start again from the first row. "worst": take
         the row with the smallest ``y s(x)`` each time. Both make at most one update a pass, and neither goes with
         ``multi_class="ovr"``. A list: visit exactly these rows, one after the other, and stop.
-    max_iter : int, default=1000
-        Largest number of passes.
-    max_updates : int, default=None
+    max_updates
         Largest number of updates; 0 returns the first weights.
-    tol : float, default=None
+    tol
         If given, stop when the loss ``Σ max(0, -y s(x))`` of the weights at the end of a pass has not gone down by
         more than this for ``n_iter_no_change`` passes; it takes one more visit to every row per pass.
-    n_iter_no_change : int, default=5
-        Passes without improvement that end a run, for ``tol`` and ``early_stopping``.
-    early_stopping : bool, default=False
-        Hold out rows and stop when the error on them has not improved for ``n_iter_no_change`` passes.
-    validation_fraction : float, default=0.1
-        Share of the rows to hold out: each is drawn by its number and the seed, so that reading the rows from a file,
-        in blocks of any size, holds out the same.
-    target_margin : float, default=None
+    target_margin
         If given, stop as soon as the number of mistakes proves that no plane has this margin. With an offset it is
         the margin of the points ``(x, 1)``.
-    keep : {"last", "best", "average", "vote", "auto"}, default="last"
+    keep
         Which hypothesis the run returns: the last weights; those with the fewest training errors among the ones
         that were evaluated, one of each pass (the pocket); their mean over all examples looked at; all of them, each
         with one vote for every example that it survived; or ("auto") the last weights if the run ended with a pass
         without a mistake, otherwise the mean. ``partial_fit`` always continues from the last weights.
-    update_margin : float, default=0.0
+    update_margin
         Update also when ``y s(x)`` is positive but at most this: the perceptron with margins.
-    multi_class : {"argmax", "ovr"}, default="argmax"
-        More than two classes: one machine that compares all classes, or one binary perceptron per class.
-    mistake : {"violation", "strict", "prediction"}, default="violation"
+    mistake
         When to update. "violation": unless ``y s(x) > 0``, so that a row on the plane, or with tied classes, is a
         mistake; at a loss of 0 this takes the subgradient ``-y x``. "strict": only if ``y s(x) < 0``; there it takes
         the subgradient 0, so a run from zero weights never leaves them. "prediction": only if the predicted label is
         wrong, where ``on_plane`` decides on the plane, and of tied classes the first is predicted. The mistake bound
         holds for all three.
-    on_plane : {-1, 1}, default=-1
-        The side to predict for a point on the plane: -1 is the first class, +1 the second.
-    class_weight : dict or "balanced", default=None
-        Factors of the learning rate by class.
-    warm_start : bool, default=False
-        Whether ``fit`` continues from the current weights.
-    random_state : int, RandomState or None, default=0
-        Seed of the shuffling and of the rows held out.
-    verbose : int, default=0
-        1 shows a progress bar.
-    prove : bool, default=True
+    prove
         Whether a run that makes no progress searches for a proof that no plane separates the rows, and stops if it
         finds one: first after 10 passes, then each time their number has doubled, with at most the work of training.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, d) or (classes, d)
-        Weights; with ``keep="vote"`` the last ones, and so for all that is measured against a plane (``margin_``,
-        ``training_errors_``, ``distance``, ``margin``, ``loss``), while the vote predicts.
-    intercept_ : ndarray of shape (1,) or (classes,)
-        Offsets.
-    classes_ : ndarray of shape (classes,)
-        Labels; of two, the second is the positive one.
-    n_iter_ : int
-        Passes made.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (d,)
-        Names of the features, where the rows came with names.
-    stop_reason_ : str
-        Why the run ended: "separated", "no_mistakes", "max_iter", "max_updates", "loss_plateau", "validation",
-        "not_separable", "margin_refuted" or "visited" (a list as ``order`` is done). "no_mistakes" is a full pass
-        without a mistake after which some row lies on the plane, as ``mistake="prediction"`` and "strict" allow.
-    refutation_ : Refutation or None
-        The proof that ended a run as "not_separable": ``rows`` of the data and exact ``multipliers``. Its
-        ``check(X, y)`` checks it again.
-    mistakes_ : int
-        Mistakes made in training, which is also the number of updates.
-    mistake_counts_ : ndarray of shape (n,)
-        Mistakes made on each row.
-    trace_ : ndarray of shape (mistakes,)
-        The row of each mistake, in order. Rows of files have the numbers that they have there, also where
-        ``missing="drop"`` left out rows between them.
-    missing_rows_ : ndarray
-        Rows of the files that were left out of training because of missing cells.
-    history_ : dict of ndarray
-        For each pass its mistakes, loss (of each row at the moment of its visit; with ``tol`` that of the weights at
-        the end of the pass), validation error, seconds, and
-        ``proof_work``: what a search for a proof after it took, in operations, which are counted;
-        ``separable``: whether that search proved that some plane separates the rows.
-    radius_ : float
-        Largest norm of a training row.
-    margin_ : float
-        Smallest ``y s(x)/‖w‖`` of the training rows, negative if some are wrong.
-    training_errors_ : int
-        Training rows predicted wrong by the final model; the mistakes during training are ``mistakes_``.
-    majority_rows_ : int
-        Training rows of the most frequent class: who always says its label is wrong on all others.
 
     Notes
     -----

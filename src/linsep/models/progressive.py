@@ -69,8 +69,8 @@ class Predictor:
         """Return the labels of rows by their scores, None while nothing is known."""
         if self.classes is None:
             return [None] * len(S)
-        found: list[Any] = labels_of(S, self.classes, self.model.on_plane).tolist()
-        return found
+        labels: list[Any] = labels_of(S, self.classes, self.model.on_plane).tolist()
+        return labels
 
     def distances(self, rows: LogRows) -> Floats:
         """Return the distances of rows to the plane, or to the boundaries of every class."""
@@ -111,9 +111,9 @@ class ProgressiveLearner:
         self.base: list[PartialRun] = []  # before the log
         self.codes = np.empty(0, np.intp)  # place among the classes of each class number
         if hasattr(model, "record_"):
-            known, own = model.record_, self.model
-            own.begin_record(FittedRecord(seed=0, weights=known.weights, tracker=known.tracker, first=known.first))
-            own.classes_, own.n_features_in_, own.radius_ = model.classes_, model.n_features_in_, model.radius_
+            known, fresh = model.record_, self.model
+            fresh.begin_record(FittedRecord(seed=0, weights=known.weights, tracker=known.tracker, first=known.first))
+            fresh.classes_, fresh.n_features_in_, fresh.radius_ = model.classes_, model.n_features_in_, model.radius_
             known.weights.keep_only((*self.parameters.rule.companions, *known.tracker.companions))
             self.base, self.base_rows, self.from_zero = list(known.runs), known.rows, known.first is None
             if snapshot:
@@ -248,8 +248,8 @@ def _bits(value: Any) -> Any:
 
 def plain() -> Online:
     """Return the learner that is used unless another one is asked for."""
-    found: Online = import_module(LEARNERS["Perceptron"].module).Perceptron(shuffle=False)
-    return found
+    learner: Online = import_module(LEARNERS["Perceptron"].module).Perceptron(shuffle=False)
+    return learner
 
 
 def about_start(model: Online | None, classes: list[Any] | None) -> dict[str, Any]:
@@ -264,8 +264,8 @@ def about_start(model: Online | None, classes: list[Any] | None) -> dict[str, An
     parameters = {name: value for name, value in model.get_params().items() if name != "class_weight"}
     about = {"kind": type(model).__name__, "parameters": parameters, "classes": list(classes or ()), "start": start}
     about["class_weight"] = None if weights is None else [list(pair) for pair in weights.items()]
-    found: dict[str, Any] = json.loads(json.dumps(about))
-    return found
+    described: dict[str, Any] = json.loads(json.dumps(about))
+    return described
 
 
 def first_learner(folder: str, about: dict[str, Any]) -> ProgressiveLearner:
@@ -335,8 +335,8 @@ def replay(folder: str | os.PathLike[str], until: int | None = None, *, check: b
         end = last if until is None else until
         if not base <= end <= last:
             raise DataError(str(folder), f"the log has examples {base + 1} to {last}, and no example {end}")
-        if check and (found := log.execute("PRAGMA integrity_check").fetchone()[0]) != "ok":
-            problems.append(f"SQLite finds: {found}")
+        if check and (report := log.execute("PRAGMA integrity_check").fetchone()[0]) != "ok":
+            problems.append(f"SQLite finds: {report}")
         marks = [number for number in saved if base < number <= end]
         compared, same = None, True
         for mark in [*(marks if check else marks[-1:]), end]:

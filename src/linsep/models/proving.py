@@ -70,13 +70,13 @@ class Prover:
         asked = Asked(len(problem.classes), bool(self.parameters.rule.offset), separate)
         search = RunSearch(self.asking(problem), asked, made, log.settled)
         budget = len(log.passes) * search.training - sum(entry.proof_work for entry in log.passes)
-        found, settled = search.within(budget), tuple(sorted(search.settled))
-        if found is not None and found.refuted:
-            useless = _useless(found, asked, self.parameters)
-            return ProofAttempt(search.spent, found.proof if useless else None, found.machine, settled=settled)
-        if found is None and search.margin_bound < NO_MARGIN * search.radius:
+        proof, settled = search.within(budget), tuple(sorted(search.settled))
+        if proof is not None and proof.refuted:
+            useless = _useless(proof, asked, self.parameters)
+            return ProofAttempt(search.spent, proof.proof if useless else None, proof.machine, settled=settled)
+        if proof is None and search.margin_bound < NO_MARGIN * search.radius:
             return ProofAttempt(search.spent, settled=settled, margin_bound=search.margin_bound)
-        return ProofAttempt(search.spent, separable=found is not None, settled=settled)
+        return ProofAttempt(search.spent, separable=proof is not None, settled=settled)
 
 
 def _mistakes(problem: Problem, log: TrainingLog) -> Sequence[float]:
@@ -96,7 +96,7 @@ def _mistakes(problem: Problem, log: TrainingLog) -> Sequence[float]:
     return [float(steps[part].sum()) for part in np.split(rows.astype(np.intp), np.cumsum(counts)[:-1])]
 
 
-def _useless(found: RunProof, asked: Asked, parameters: Parameters) -> bool:
+def _useless(proof: RunProof, asked: Asked, parameters: Parameters) -> bool:
     """Say whether a refutation means that no pass will be without a mistake.
 
     Where mistakes are wrong predictions, rows of one side may lie on the plane, so a row of the other must be among
@@ -108,18 +108,18 @@ def _useless(found: RunProof, asked: Asked, parameters: Parameters) -> bool:
         return False
     if not isinstance(rule, MispredictionRule) or asked.offset:
         return True
-    owns, rivals = found.labels, found.proof.rivals
+    labels, rivals = proof.labels, proof.proof.rivals
     if asked.classes > 2 and not asked.separate:
-        return bool((rivals < owns).any())  # of tied classes the first is predicted
-    return bool((owns == (1 if parameters.on_plane < 0 else 0)).any())
+        return bool((rivals < labels).any())  # of tied classes the first is predicted
+    return bool((labels == (1 if parameters.on_plane < 0 else 0)).any())
 
 
 def asking_batches(problem: Problem) -> Ask:
     """Return who answers questions about the rows of a problem, batch by batch."""
 
-    def ask(function: Callable[..., Any], told: Any) -> Iterator[Any]:
+    def ask(function: Callable[..., Any], task: Any) -> Iterator[Any]:
         for batch in problem.batches:
-            yield function(part_of(batch, problem.machines), told)
+            yield function(part_of(batch, problem.machines), task)
 
     return ask
 

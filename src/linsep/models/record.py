@@ -152,10 +152,16 @@ class FittedRecord(TrainingRecord):
 
 
 class Recorded:
-    """What a model says of its training; ``record_`` is its record."""
+    """What a model says of its training; ``record_`` is its record.
+
+    Attributes
+    ----------
+    missing_rows_ : ndarray
+        Rows of the files that were left out of training because of missing cells.
+    """
 
     record_: TrainingRecord
-    missing_rows_: Array  # rows of the files that missing="drop" left out of training
+    missing_rows_: Array
 
     def recorded(self) -> TrainingRecord:
         """Return the record; refuse a model that is not fitted."""
@@ -170,7 +176,7 @@ class Recorded:
 
     @property
     def stop_reason_(self) -> str:
-        """Why the run ended."""
+        """Why the run ended: "separated", "max_iter" or "max_updates"."""
         runs = self.recorded().runs
         if not runs:
             raise AttributeError("the weights of this model were imported: there was no run")
@@ -178,22 +184,30 @@ class Recorded:
 
     @property
     def mistakes_(self) -> int:
-        """Mistakes made in training."""
+        """Mistakes made in training, which is also the number of updates."""
         return self.recorded().mistakes
 
     @property
     def trace_(self) -> Array:
-        """The row of each mistake, in order, with the number that it has in the arrays or files of the training."""
+        """The row of each mistake, in order, shape (mistakes,), with the number that it has in the arrays or files.
+
+        So it is also where ``missing="drop"`` left out rows between them.
+        """
         return self.dropped_rows().in_source(self.recorded().trace())
 
     @property
     def mistake_counts_(self) -> Array:
-        """Mistakes made on each row; 0 on a row that was left out because of missing cells."""
+        """Mistakes made on each row, shape (n,); 0 on a row that was left out because of missing cells."""
         return np.bincount(self.trace_, minlength=self.dropped_rows().rows)
 
     @property
     def history_(self) -> dict[str, Array]:
-        """For each pass its mistakes, loss, validation error, seconds, and what a search after it took and proved."""
+        """For each pass its mistakes, loss, validation error and seconds, and what a search for a proof made of it.
+
+        The loss is that of each row at the moment of its visit; with ``tol`` that of the weights at the end of the
+        pass. ``proof_work`` is what a search after the pass took, in operations, which are counted; ``separable``
+        says whether it proved that some plane separates the rows.
+        """
         passes = self.recorded().passes
         return {name: np.array([getattr(entry, name) for entry in passes]) for name in Pass._fields}
 

@@ -3,58 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from linsep.data.labels import class_codes
 from linsep.data.plane import Plane
 from linsep.errors import NotSeparable
-from linsep.learn.parameters import Parameters
+from linsep.learn.averaging import WeightTracker
 from linsep.learn.passes import Hooks, Passes, State
+from linsep.learn.problems import array_problem
 from linsep.learn.weights import Weights
-from linsep.problem import Array, Floats, Problem, Run, Stop
+from linsep.problem import Array, Floats, Stop
+
+if TYPE_CHECKING:
+    from linsep.models.online import Online
 
 _SHOWN = 12  # visits that a repr has
-
-
-class Visit(NamedTuple):
-    """A visit to a row."""
-
-    passed: int  # passes before this one
-    row: int
-    mistakes: Array  # weight vectors: the rival for two that are compared, 0 for one, those that erred if separate
-    before: Weights
-    after: Weights  # the same object if there was no mistake
-
-
-def visits(problem: Problem, parameters: Parameters, state: State, run: Run) -> Iterator[Visit]:
-    """Yield the visits of a run over rows in memory, which began in this state."""
-    passes, log = Passes(problem, parameters, Hooks()), state.log
-    (batch,) = problem.batches
-    state.fit_to(batch)
-    weights, found = state.weights, np.empty(state.weights.machines, np.uint64)
-    budget = run.mistakes if run.stop in (Stop.MAX_UPDATES, Stop.MARGIN_REFUTED) else -1
-    for _ in run.passes:
-        order = passes.order(batch, 0, state)
-        if parameters.picks and parameters.order == "worst":
-            order, _ = passes.worst(batch.examples, order, weights)
-        for t in range(len(order)):
-            part, before = order[t : t + 1], weights.plain().copy()
-            data = batch.examples
-            if parameters.learning_rate != "constant":
-                data = passes.slowed(batch, part, state)
-            _, k = passes.kernel(data, part, passes.rule.bound(weights), weights.W, weights.b, found, log.loss)
-            log.visits += 1
-            log.made += k
-            after = weights.plain().copy() if k else before
-            yield Visit(
-                len(log.passes), int(part[0]), (found[:k] % np.uint64(weights.machines)).astype(int), before, after
-            )
-            if (k and parameters.picks) or log.made == budget:
-                break
-        log.close(float("nan"))
 
 
 class Step(NamedTuple):
@@ -120,53 +87,91 @@ class Steps:
            [1., 1.]])
     """
 
-    def __init__(
-        self,
-        visits: Callable[[], Iterator[Visit]],
-        X: Any,
-        labels: Array,
-        classes: Array,
-        compared: bool,
-        plane: Callable[[], Plane | None],
-    ) -> None:
-        self._visits, self._X, self._labels, self._classes = visits, X, labels, classes
-        self._compared, self._plane = compared, plane
+    def __init__(self, model: Online, X: Any, y: Array, start: tuple[Any, Any], plane: Any) -> None:
+        self._model, self._X, self._y, self._start, self._plane = model, X, y, start, plane
 
     def __iter__(self) -> Iterator[Step]:
-        plane = self._plane()
+        model, plane = self._model, self._known_plane()
         u = None if plane is None else np.append(plane.w, plane.b)
-        for number, visit in enumerate(self._visits(), 1):
-            x = self._X[[visit.row]]
+        compared = len(model.classes_) > 2 and model.multi_class != "ovr"
+        for number, (passed, row, mistakes, before, after) in enumerate(self._visits(), 1):
+            x = self._X[[row]]
             x = x.toarray()[0] if hasattr(x, "toarray") else x[0]
-            S = visit.before.W @ x + visit.before.b
+            S = before.W @ x + before.b
             one = len(S) == 1
-            v = np.append(visit.after.W[0], visit.after.b[0])
+            v = np.append(after.W[0], after.b[0])
             length = 0.0 if u is None else float(np.linalg.norm(u) * np.linalg.norm(v))
-            rival = self._classes[visit.mistakes[0]] if self._compared and len(visit.mistakes) else None
             yield Step(
                 number,
-                visit.passed + 1,
-                visit.row,
-                _plain(self._labels[visit.row]),
+                passed + 1,
+                row,
+                _plain(self._y[row]),
                 float(S[0]) if one else S,
-                len(visit.mistakes) > 0,
-                visit.before.W[0] if one else visit.before.W,
-                float(visit.before.b[0]) if one else visit.before.b,
-                visit.after.W[0] if one else visit.after.W,
-                float(visit.after.b[0]) if one else visit.after.b,
-                None if rival is None else _plain(rival),
+                len(mistakes) > 0,
+                before.W[0] if one else before.W,
+                float(before.b[0]) if one else before.b,
+                after.W[0] if one else after.W,
+                float(after.b[0]) if one else after.b,
+                _plain(model.classes_[mistakes[0]]) if compared and len(mistakes) else None,
                 math.nan if length == 0 or u is None else float(u @ v) / length,
             )
 
+    def _visits(self) -> Iterator[tuple[int, int, Array, Weights, Weights]]:
+        """Make the run again, visit by visit: passes before it, row, machines that erred, weights before and after.
+
+        Of two weight vectors that are compared, the rival's is the one that is named.
+        """
+        model, X, classes = self._model, self._X, self._model.classes_
+        run, parameters = model.record_.runs[0].run, model.run_parameters(model.record_.seed)
+        state = State(model.start_weights(X.shape[1], classes, *self._start), WeightTracker())
+        problem = array_problem(X, class_codes(self._y, classes), classes, None, parameters, state.weights)
+        passes, log = Passes(problem, parameters, Hooks()), state.log
+        (batch,) = problem.batches
+        state.fit_to(batch)
+        weights, erred = state.weights, np.empty(state.weights.machines, np.uint64)
+        budget = run.mistakes if run.stop in (Stop.MAX_UPDATES, Stop.MARGIN_REFUTED) else -1
+        for _ in run.passes:
+            order = passes.order(batch, 0, state)
+            if parameters.picks and parameters.order == "worst":
+                order, _ = passes.worst(batch.examples, order, weights)
+            for t in range(len(order)):
+                part, before = order[t : t + 1], weights.plain().copy()
+                data = batch.examples
+                if parameters.learning_rate != "constant":
+                    data = passes.slowed(batch, part, state)
+                _, k = passes.kernel(data, part, passes.rule.bound(weights), weights.W, weights.b, erred, log.loss)
+                log.visits += 1
+                log.made += k
+                machines = (erred[:k] % np.uint64(weights.machines)).astype(int)
+                yield len(log.passes), int(part[0]), machines, before, weights.plain().copy() if k else before
+                if (k and parameters.picks) or log.made == budget:
+                    break
+            log.close(math.nan)
+
+    def _known_plane(self) -> Plane | None:
+        """Return the plane to measure the angle to; by default that of largest margin, None if there is none."""
+        if not isinstance(self._plane, str):
+            known = self._plane
+            return None if known is None else Plane(np.asarray(known[0], dtype=np.float64), float(known[1]))
+        from linsep.prove.bounds.margins import largest_margin  # slow to import
+
+        if len(self._model.classes_) != 2:
+            return None
+        try:
+            best = largest_margin(self._X, self._y, form="augmented" if self._model.fit_intercept else "origin")
+        except NotSeparable:
+            return None
+        return Plane(np.asarray(best.w, dtype=np.float64), float(best.b))
+
     def weights(self) -> Floats:
         """Return the weights ``w_k`` after k mistakes, for every k from 0: shape (mistakes + 1, d), or with classes."""
-        found: list[Floats] = []
+        weights: list[Floats] = []
         for step in self:
-            if not found:
-                found.append(step.w)
+            if not weights:
+                weights.append(step.w)
             if step.mistake:
-                found.append(step.w_after)
-        return np.array(found)
+                weights.append(step.w_after)
+        return np.array(weights)
 
     def to_frame(self) -> Any:
         """Return the visits as a pandas frame."""
@@ -199,16 +204,3 @@ def _short(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return " ".join(np.array2string(value, precision=4, separator=", ").split())
     return f"{value:.4g}"
-
-
-def best_plane(X: Any, y: Array, fit_intercept: bool) -> Plane | None:
-    """Return the plane of largest margin, None if none separates the rows or there are more than two classes."""
-    from linsep.prove.bounds.margins import largest_margin
-
-    if len(set(y.tolist())) != 2:
-        return None
-    try:
-        found = largest_margin(X, y, form="augmented" if fit_intercept else "origin")
-    except NotSeparable:
-        return None
-    return Plane(np.asarray(found.w, dtype=np.float64), float(found.b))

@@ -33,8 +33,8 @@ def bundle(*entries: str, without: tuple[str, ...] = ()) -> str:
             text = _text(path)
             exports = ", ".join(name for _, name in _EXPORT.findall(text))
             taken = _IMPORT.sub(
-                lambda found, path=path: (  # type: ignore[misc]
-                    f"const {{ {found[1].strip().replace(' as ', ': ')} }} = {_constant(_beside(path, found[2]))};\n"
+                lambda match, path=path: (  # type: ignore[misc]
+                    f"const {{ {match[1].strip().replace(' as ', ': ')} }} = {_constant(_beside(path, match[2]))};\n"
                 ),
                 text,
             )
@@ -45,17 +45,17 @@ def bundle(*entries: str, without: tuple[str, ...] = ()) -> str:
 
 def _modules(entries: tuple[str, ...]) -> list[str]:
     """Return the paths of some modules and of all that they import, each after those that it imports."""
-    found: list[str] = []
+    paths: list[str] = []
 
     def add(path: str) -> None:
-        if path not in found:
+        if path not in paths:
             for _, other in _IMPORT.findall(_text(path)):
                 add(_beside(path, other))
-            found.append(path)
+            paths.append(path)
 
     for entry in entries:
         add(entry)
-    return found
+    return paths
 
 
 def _text(path: str) -> str:

@@ -138,13 +138,13 @@ class Queue:
             pool, items = self.bulk if taken > _BULK else self.thread, [each[0] for each in some]
             async with self.lock:
                 try:
-                    found = await loop.run_in_executor(pool, self.work, items, bool(self._items))
+                    results = await loop.run_in_executor(pool, self.work, items, bool(self._items))
                 except Exception as error:
                     traceback.print_exception(error)
-                    found = [error] * len(some)
+                    results = [error] * len(some)
             self.groups += 1
             self._expected = len(some) + len(self._items)
-            for (_, size, future), result in zip(some, found, strict=True):
+            for (_, size, future), result in zip(some, results, strict=True):
                 self.waiting -= size
                 if not future.done():
                     (future.set_exception if isinstance(result, Exception) else future.set_result)(result)
@@ -263,8 +263,8 @@ class Application:
         else:
             answer = await asyncio.to_thread(self._predicted, parsed, wanted)
         if parsed.ids is not None:
-            found = zip(parsed.ids, parsed.listed(), answer["labels"], strict=True)
-            rows = [(name, x, label) for name, x, label in found if name is not None]
+            named = zip(parsed.ids, parsed.listed(), answer["labels"], strict=True)
+            rows = [(name, x, label) for name, x, label in named if name is not None]
             await self.keeping.put(rows, len(rows))
         return Answer(answer)
 
@@ -306,8 +306,8 @@ class Application:
             if not (text.isascii() and text.isdecimal() and len(text) <= 18):
                 raise Refused(f"{name} is a whole number", name)
             numbers.append(int(text))
-        found = await asyncio.to_thread(self.service.mistakes_after, numbers[0], min(numbers[1], 10_000))
-        return Answer({"mistakes": found})
+        mistakes = await asyncio.to_thread(self.service.mistakes_after, numbers[0], min(numbers[1], 10_000))
+        return Answer({"mistakes": mistakes})
 
     async def model(self, _: Request) -> Response:
         """Return the model as a file."""

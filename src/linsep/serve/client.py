@@ -111,8 +111,8 @@ class _Client:
 
 def _error(answer: httpx.Response) -> ServerError:
     try:
-        found = answer.json()
-        return ServerError(answer.status_code, str(found["error"]), found.get("at"))
+        content = answer.json()
+        return ServerError(answer.status_code, str(content["error"]), content.get("at"))
     except (ValueError, KeyError, TypeError):
         return ServerError(answer.status_code, f"the server answers {answer.status_code}", None)
 

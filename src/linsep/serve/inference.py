@@ -121,10 +121,10 @@ class Inference:
 
     def _tensors(self, inputs: list[Any], tail: memoryview) -> dict[str, Any]:
         """Return the tensors of a request by name, of two dimensions: arrays, or lists of words."""
-        found: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         for place, each in enumerate(inputs):
             at = f"inputs[{place}]"
-            if not isinstance(each, dict) or not isinstance(each.get("name"), str) or each["name"] in found:
+            if not isinstance(each, dict) or not isinstance(each.get("name"), str) or each["name"] in arrays:
                 raise Refused("a tensor has a name of its own", at)
             kind, shape, about = each.get("datatype"), each.get("shape"), each.get("parameters")
             if kind not in _TYPES and kind != "BYTES":
@@ -148,10 +148,10 @@ class Inference:
                     raise Refused("a number that is not finite, or too large", f"{at}.data")
             elif len(data) != shape[0] or not all(isinstance(word, str) and 0 < len(word) <= LONGEST for word in data):
                 raise Refused(f"BYTES are words of 1 to {LONGEST} characters, one a row", f"{at}.data")
-            found[each["name"]] = data
-        if len({len(each) for each in found.values()}) > 1:
+            arrays[each["name"]] = data
+        if len({len(each) for each in arrays.values()}) > 1:
             raise Refused("the inputs have different numbers of rows", "inputs")
-        return found
+        return arrays
 
 
 def _tensor(name: str, kind: str, shape: list[int]) -> dict[str, Any]:

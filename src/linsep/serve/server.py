@@ -66,20 +66,20 @@ def read_tokens(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the tokens in a file, those that may teach and those that may only ask; others must not read the file."""
     if os.stat(path).st_mode & 0o077:
         raise DataError(path, f"other users can read the tokens: chmod 600 {path}")
-    found: dict[str, list[str]] = {"learn": [], "predict": []}
+    tokens: dict[str, list[str]] = {"learn": [], "predict": []}
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             words = line.split()
             if not words or words[0].startswith("#"):
                 continue
             kind, token = words if len(words) == 2 else ("learn", words[0])
-            if len(words) > 2 or kind not in found or len(token) < 16:
+            if len(words) > 2 or kind not in tokens or len(token) < 16:
                 what = "a line is a token of at least 16 characters, perhaps after the word learn or predict"
                 raise DataError(f"{path}, line {number}", what)
-            found[kind].append(token)
-    if not found["learn"]:
+            tokens[kind].append(token)
+    if not tokens["learn"]:
         raise DataError(path, "no token that may teach")
-    return tuple(found["learn"]), tuple(found["predict"])
+    return tuple(tokens["learn"]), tuple(tokens["predict"])
 
 
 class Joined:
@@ -218,10 +218,10 @@ def running(folder: str | os.PathLike[str], model: Any = None, **options: Any) -
     """Serve a folder in a thread of this process as long as the context lasts; yield the address."""
     address, ready = options.pop("address", Address(port=0)), threading.Event()
     access = address.access(options.pop("requests", 1000), options.pop("seconds", 30.0))
-    service, found = Service(folder, model), [""]
+    service, tokens = Service(folder, model), [""]
 
     def started(url: str) -> None:
-        found[0] = url
+        tokens[0] = url
         ready.set()
 
     thread = threading.Thread(
@@ -232,7 +232,7 @@ def running(folder: str | os.PathLike[str], model: Any = None, **options: Any) -
     if not ready.wait(60):
         raise RuntimeError("the server did not start")
     try:
-        yield found[0]
+        yield tokens[0]
     finally:
         stop[0]()
         thread.join()

@@ -354,25 +354,25 @@ class Service:
         k = learner.mistakes + sum(part.run.mistakes for part in learner.base)
         norm = 0.0 if learner.classes is None else learner.model.record_.weights.norm
         bound = norm / (k * learner.parameters.eta0) if textbook and k and not self.stale else None
-        found = _share(self.errors, number) if number else {"error": None, "errors": 0, "interval": None}
+        error = _share(self.errors, number) if number else {"error": None, "errors": 0, "interval": None}
         radius = getattr(learner.model, "radius_", 0.0)
         return {
-            "examples": number, "mistakes": self.mistakes, **found, "windows": windows, "classes": list(self.labels),
+            "examples": number, "mistakes": self.mistakes, **error, "windows": windows, "classes": list(self.labels),
             "features": self.columns.width, "radius": radius, "norm": norm, "margin_at_most": bound,
             "snapshot": self.snapshot_number, "predicting_with": self.predictor.number,
         }  # fmt: skip
 
     def mistakes_after(self, number: int, most: int) -> list[dict[str, Any]]:
         """Return the mistakes after an example, from the log."""
-        found: list[dict[str, Any]] = []
+        mistakes: list[dict[str, Any]] = []
         with closing(connect(self.store.path(LOG))) as log:
             labels, first = load_classes(log), log.execute("SELECT min(first) FROM batches").fetchone()[0] or 1
             for start, record in records(log, max(number, first - 1)):
                 assert record.answers is not None
-                found += _mistakes(start, record.answers, record.y, labels)
-                if len(found) >= most:
+                mistakes += _mistakes(start, record.answers, record.y, labels)
+                if len(mistakes) >= most:
                     break
-        return found[:most]
+        return mistakes[:most]
 
 
 def log(event: str, **facts: Any) -> None:

@@ -103,8 +103,8 @@ class Store:
 
     def get(self, key: str) -> str | None:
         """Return a setting."""
-        found = self.log.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
-        return None if found is None else found[0]
+        row = self.log.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
+        return None if row is None else row[0]
 
     def set(self, key: str, value: str) -> None:
         """Write a setting."""
@@ -125,8 +125,8 @@ class Store:
     @property
     def first(self) -> int:
         """The number of the first example that the log still has; 1 unless some were dropped."""
-        found = self.log.execute("SELECT min(first) FROM batches").fetchone()[0]
-        return self.count + 1 if found is None else int(found)
+        first = self.log.execute("SELECT min(first) FROM batches").fetchone()[0]
+        return self.count + 1 if first is None else int(first)
 
     def add_known(self) -> None:
         """Write down the columns and labels that were not there before."""
@@ -160,19 +160,19 @@ class Store:
         """Yield the answers to some examples, with the number of the first one of each part."""
         for number, answers in self.log.execute(f"SELECT first, answers FROM {COVERING}", (first, last)):
             start = max(first, number)
-            found = np.frombuffer(answers, np.int32)[start - number : last + 1 - number]
-            if len(found):
-                yield start, found
+            part = np.frombuffer(answers, np.int32)[start - number : last + 1 - number]
+            if len(part):
+                yield start, part
 
     def find_key(self, key: str) -> Key | None:
         """Return the digest of the request with this key, and the numbers of its examples."""
-        found = self.log.execute("SELECT digest, numbers FROM keys WHERE key = ?", (key,)).fetchone()
-        return None if found is None else (found[0], json.loads(found[1]))
+        row = self.log.execute("SELECT digest, numbers FROM keys WHERE key = ?", (key,)).fetchone()
+        return None if row is None else (row[0], json.loads(row[1]))
 
     def find_id(self, name: str) -> int | None:
         """Return the number of the example with this id."""
-        found = self.log.execute("SELECT number FROM ids WHERE id = ?", (name,)).fetchone()
-        return None if found is None else int(found[0])
+        row = self.log.execute("SELECT number FROM ids WHERE id = ?", (name,)).fetchone()
+        return None if row is None else int(row[0])
 
     def keep(self, rows: list[tuple[str, Any, Any]], days: float) -> None:
         """Keep rows with the labels that were predicted for them, durably; drop those that have waited for too long."""
@@ -187,8 +187,8 @@ class Store:
     def waiting(self, name: str, days: float) -> tuple[Any, Any] | None:
         """Return the row that waits under an id, and the label that was served; None if it has waited for too long."""
         query = "SELECT x, label FROM pending WHERE id = ? AND time > ?"
-        found = self._pending_reader.execute(query, (name, time.time() - 86400 * days)).fetchone()
-        return None if found is None else (json.loads(found[0]), json.loads(found[1]))
+        row = self._pending_reader.execute(query, (name, time.time() - 86400 * days)).fetchone()
+        return None if row is None else (json.loads(row[0]), json.loads(row[1]))
 
     def add_snapshot(self, number: int, errors: int) -> None:
         """Note a snapshot whose file is on disk."""
@@ -197,26 +197,26 @@ class Store:
 
     def snapshots(self) -> list[tuple[int, int]]:
         """Return the numbers of the snapshots whose files are there, and of the errors by then, the newest first."""
-        found = self.log.execute("SELECT number, errors FROM snapshots ORDER BY number DESC").fetchall()
-        return [(number, errors) for number, errors in found if os.path.isfile(snapshot_path(self.folder, number))]
+        rows = self.log.execute("SELECT number, errors FROM snapshots ORDER BY number DESC").fetchall()
+        return [(number, errors) for number, errors in rows if os.path.isfile(snapshot_path(self.folder, number))]
 
     def drop(self, days: float | None) -> None:
         """Drop snapshots that nothing needs, and examples older than some days.
 
         Examples are dropped up to a snapshot only, which is then where a replay begins.
         """
-        found = self.log.execute("SELECT number, time FROM snapshots ORDER BY number").fetchall()
+        snapshots = self.log.execute("SELECT number, time FROM snapshots ORDER BY number").fetchall()
         base = self.first - 1
         if days is not None:
             cutoff = time.time() - 86400 * days
             old = self.log.execute('SELECT max(first + "count" - 1) FROM batches WHERE time < ?', (cutoff,)).fetchone()
-            base = max([n for n, _ in found[:-1] if n <= (old[0] or 0)], default=base)
-        needed, last = {base, *(n for n, _ in found[-2:])}, 0.0
-        for number, taken in found:  # one a day may become where a replay begins
+            base = max([n for n, _ in snapshots[:-1] if n <= (old[0] or 0)], default=base)
+        needed, last = {base, *(n for n, _ in snapshots[-2:])}, 0.0
+        for number, taken in snapshots:  # one a day may become where a replay begins
             if days is not None and number > base and taken - last >= 86400:
                 needed.add(number)
                 last = taken
-        gone = [n for n, _ in found if n not in needed]
+        gone = [n for n, _ in snapshots if n not in needed]
         with self.transaction():
             self.log.executemany("DELETE FROM snapshots WHERE number = ?", [(number,) for number in gone])
             for table, column in (("batches", "first"), ("ids", "number"), ("keys", "last")):

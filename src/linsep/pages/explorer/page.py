@@ -112,10 +112,10 @@ def points_of_file(path: Any, **options: Any) -> tuple[dict[str, Any], str]:
         notes = []
         for X, y, _ in source:
             assert y is not None  # labels were asked for
-            room = MOST_ROWS - len(labels)
-            blocks.append((X.toarray() if sp.issparse(X) else np.asarray(X))[:room])
-            labels += y[:room].tolist()
-            if len(y) > room:
+            left = MOST_ROWS - len(labels)
+            blocks.append((X.toarray() if sp.issparse(X) else np.asarray(X))[:left])
+            labels += y[:left].tolist()
+            if len(y) > left:
                 notes.append(f"the page shows the first {MOST_ROWS} rows")
                 break
     points = points_of(np.vstack(blocks), labels, [str(name) for name in source.names or ()])

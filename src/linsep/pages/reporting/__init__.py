@@ -73,11 +73,11 @@ def report(
     >>> "separable" in html
     True
     """
-    found = study(
+    results = study(
         X, y, fit_intercept=fit_intercept, feature_names=feature_names, delta=delta, test_size=test_size,
         time_limit=time_limit, random_state=random_state, learner=learner, scale=scale,
     )  # fmt: skip
-    html = page(found, title)
+    html = page(results, title)
     if path is not None:
         with replacing(path) as file:
             file.write(html.encode())

@@ -9,7 +9,6 @@ from typing import Any
 
 from linsep.pages import checker
 from linsep.pages.reporting import sections
-from linsep.pages.reporting.regression import regression
 from linsep.pages.reporting.study import Study
 from linsep.pages.reporting.words import CSS
 
@@ -22,23 +21,23 @@ for (const host of document.querySelectorAll(".check")) {
 """
 
 
-def page(found: Study, title: str) -> str:
+def page(study: Study, title: str) -> str:
     """Return the page."""
-    with found.timed("figures"):
+    with study.timed("figures"):
         parts = [
-            sections.summary(found),
-            sections.verdict(found),
-            sections.fewest(found),
-            sections.run(found),
-            sections.bound(found),
-            sections.margins(found),
-            sections.unseen(found),
-            regression(found),
-            sections.weights(found),
+            sections.summary(study),
+            sections.verdict(study),
+            sections.fewest(study),
+            sections.run(study),
+            sections.bound(study),
+            sections.margins(study),
+            sections.unseen(study),
+            sections.regression(study),
+            sections.weights(study),
             sections.terms(),
         ]
-    parts.append(sections.colophon(found))
-    script = f"{checker.script()}{_MOUNT}".replace("</script", "<\\/script") if found.documents else ""
+    parts.append(sections.colophon(study))
+    script = f"{checker.script()}{_MOUNT}".replace("</script", "<\\/script") if study.documents else ""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
     return (
@@ -47,18 +46,18 @@ def page(found: Study, title: str) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f"<title>{escape(title)}</title>\n<style>{CSS}</style>\n</head>\n<body>\n<main>\n<h1>{escape(title)}</h1>\n"
         + "\n".join(parts)
-        + f"\n</main>\n{_carried(found)}"
+        + f"\n</main>\n{_carried(study)}"
         + (f"<script>{script}</script>\n" if script else "")
         + "</body>\n</html>\n"
     )
 
 
-def _carried(found: Study) -> str:
+def _carried(study: Study) -> str:
     """Return the proofs and, if they are not too many, the rows that they are about, as data of the page."""
-    if not found.documents:
+    if not study.documents:
         return ""
-    parts: list[tuple[str, Any]] = [(f"linsep-proof-{name}", text) for name, text in found.documents.items()]
-    parts.append(("linsep-data", found.table))
+    parts: list[tuple[str, Any]] = [(f"linsep-proof-{name}", text) for name, text in study.documents.items()]
+    parts.append(("linsep-data", study.table))
     return "".join(
         f'<script type="application/json" id="{name}">{checker.as_data(content)}</script>\n'
         for name, content in parts

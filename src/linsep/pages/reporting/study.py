@@ -152,27 +152,27 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
         given, options = X, replace(options, values=BINARY)
         verdict = _verdict(model, X, given, y, options, clock)
     seconds["verdict"] = time.perf_counter() - started
-    found = Study(
+    results = Study(
         rows=X.shape[0], features=X.shape[1], stored=stored, sparse=sp.issparse(X), classes=classes.tolist(),
         sizes=np.bincount(codes).tolist(), name=_names(names), fit_intercept=offset, delta=options.delta, X=X,
         given=given, y=y, model=model, trail=retrace(model, X, y), verdict=verdict, seconds=seconds, notes=notes,
     )  # fmt: skip
-    found.reading, found.dropped, found.locate = options.reading, options.dropped, options.locate
-    if len(found.dropped):
-        found.notes.append(f"Dropped: {found.dropped.words()}. Rows have the numbers that they have in the file.")
-    rules = telling_columns(given, codes, verdict.classes, [found.name(j) for j in range(X.shape[1])], clock)
-    found.notes += [f"{rule.sentence()}. Is it a copy of the label?" for rule in rules[:3]]
-    found.document = proof_of(verdict, given, y, options.reading)
-    found.table = None if found.document is None else table_of(given, y)
+    results.reading, results.dropped, results.locate = options.reading, options.dropped, options.locate
+    if len(results.dropped):
+        results.notes.append(f"Dropped: {results.dropped.words()}. Rows have the numbers that they have in the file.")
+    rules = telling_columns(given, codes, verdict.classes, [results.name(j) for j in range(X.shape[1])], clock)
+    results.notes += [f"{rule.sentence()}. Is it a copy of the label?" for rule in rules[:3]]
+    results.document = proof_of(verdict, given, y, options.reading)
+    results.table = None if results.document is None else table_of(given, y)
     if verdict.kind == SEPARABLE:
-        _study_margins(found, clock)
+        _study_margins(results, clock)
     elif verdict.kind != UNKNOWN and stored <= _FEW_CELLS:
-        with found.timed("verdict"):
-            found.ties = tied_classes(verdict, given, y, clock)
-        _study_errors(found, clock)
-    with found.timed("held-out rows"):
-        _study_new_rows(found, codes, options)
-    return found
+        with results.timed("verdict"):
+            results.ties = tied_classes(verdict, given, y, clock)
+        _study_errors(results, clock)
+    with results.timed("held-out rows"):
+        _study_new_rows(results, codes, options)
+    return results
 
 
 def _fitted(model: Learner, X: Any, y: Any, scale: str = "none", word_counts: Any = ()) -> Learner:
@@ -196,54 +196,56 @@ def _verdict(model: Perceptron, X: Any, given: Any, y: Array, options: ReportOpt
     plane = separator(model, X, y) if model.stop_reason_ == Stop.SEPARATED else None
     if plane is not None:
         classes = tuple(model.classes_.tolist())
-        found = Verdict(SEPARABLE, plane, None, classes, X.shape[1], options.fit_intercept, values=options.values)
-        if options.values == "binary" or found.check(given, y):
-            return found
+        verdict = Verdict(SEPARABLE, plane, None, classes, X.shape[1], options.fit_intercept, values=options.values)
+        if options.values == "binary" or verdict.check(given, y):
+            return verdict
     offset, limit = options.fit_intercept, max(0.0, clock.left)
-    found = separate(given, y, fit_intercept=offset, time_limit=limit, values=options.values)
-    if found.kind == UNKNOWN and model.stop_reason_ == Stop.NOT_SEPARABLE:  # the run has refuted it
-        known = replace(found, kind=NOT_SEPARABLE, refutation=model.refutation_)
-        return known if known.check(given, y) else found
-    return found
+    verdict = separate(given, y, fit_intercept=offset, time_limit=limit, values=options.values)
+    if verdict.kind == UNKNOWN and model.stop_reason_ == Stop.NOT_SEPARABLE:  # the run has refuted it
+        known = replace(verdict, kind=NOT_SEPARABLE, refutation=model.refutation_)
+        return known if known.check(given, y) else verdict
+    return verdict
 
 
-def _study_errors(found: Study, clock: Clock) -> None:
+def _study_errors(results: Study, clock: Clock) -> None:
     """Search for the plane with the fewest errors; if the numbers have too many digits, for the nearest doubles."""
 
     def search(X: Any, values: Values) -> Fewest:
         limit = min(_FEWEST_SECONDS, max(0.0, clock.left))
-        return fewest_errors(X, found.y, fit_intercept=found.fit_intercept, time_limit=limit, values=values)
+        return fewest_errors(X, results.y, fit_intercept=results.fit_intercept, time_limit=limit, values=values)
 
-    with found.timed("fewest errors"):
+    with results.timed("fewest errors"):
         try:
-            found.fewest = search(found.given, found.verdict.values)
+            results.fewest = search(results.given, results.verdict.values)
         except DataError:
-            if found.verdict.values == BINARY:
+            if results.verdict.values == BINARY:
                 raise
-            found.notes.append("The fewest errors are those of the nearest doubles: the numbers have too many digits.")
-            found.fewest = search(found.X, BINARY)
+            results.notes.append(
+                "The fewest errors are those of the nearest doubles: the numbers have too many digits."
+            )
+            results.fewest = search(results.X, BINARY)
 
 
-def _study_margins(found: Study, clock: Clock) -> None:
+def _study_margins(results: Study, clock: Clock) -> None:
     """Bound the margins and the mistakes, and follow the proof along the run."""
-    with warnings.catch_warnings(record=True) as told, found.timed("margins"):
+    with warnings.catch_warnings(record=True) as notes, results.timed("margins"):
         warnings.simplefilter("always")
         try:
-            found.margin, found.searched = theorem_margin(found.model, found.trail, found.X, found.y, clock)
-            if found.searched and found.fit_intercept:
-                found.affine = largest_margin(found.X, found.y, form="affine", clock=clock)
+            results.margin, results.searched = theorem_margin(results.model, results.trail, results.X, results.y, clock)
+            if results.searched and results.fit_intercept:
+                results.affine = largest_margin(results.X, results.y, form="affine", clock=clock)
         except NotSeparable as error:  # separable, but by less than double precision can tell
-            found.notes.append(str(error))
+            results.notes.append(str(error))
         except OutOfTime:
-            found.notes.append("The search for the largest margin ran out of time.")
-            if found.margin is None:
-                found.margin, found.searched = run_margin(found.model, found.trail), False
-    found.notes += [str(warning.message) for warning in told]
-    if found.margin is None:
+            results.notes.append("The search for the largest margin ran out of time.")
+            if results.margin is None:
+                results.margin, results.searched = run_margin(results.model, results.trail), False
+    results.notes += [str(warning.message) for warning in notes]
+    if results.margin is None:
         return
-    with found.timed("bound and audit"):
-        found.audit = audit_trail(found.model, found.trail, found.X, found.y, margin=found.margin)
-        found.bound = found.audit.bound
+    with results.timed("bound and audit"):
+        results.audit = audit_trail(results.model, results.trail, results.X, results.y, margin=results.margin)
+        results.bound = results.audit.bound
 
 
 def theorem_margin(model: Any, trail: Trail, X: Any, y: Any, clock: Clock | None = None) -> tuple[Margin | None, bool]:
@@ -257,20 +259,20 @@ def theorem_margin(model: Any, trail: Trail, X: Any, y: Any, clock: Clock | None
     return run_margin(model, trail), False
 
 
-def _study_new_rows(found: Study, codes: Array, options: ReportOptions) -> None:
+def _study_new_rows(results: Study, codes: Array, options: ReportOptions) -> None:
     """Train on some rows in random but fixed order, and see how well the others are predicted."""
-    order = np.random.default_rng(options.random_state).permutation(found.rows)
-    kept = found.rows - max(1, round(options.test_size * found.rows))
-    if kept < 2 or len(np.unique(codes[order[:kept]])) < len(found.classes):
-        found.notes.append("Too few rows to hold some out: every class must occur among the training rows.")
+    order = np.random.default_rng(options.random_state).permutation(results.rows)
+    kept = results.rows - max(1, round(options.test_size * results.rows))
+    if kept < 2 or len(np.unique(codes[order[:kept]])) < len(results.classes):
+        results.notes.append("Too few rows to hold some out: every class must occur among the training rows.")
         return
     train, test = order[:kept], order[kept:]
-    found.split = X, y, X_test, y_test = found.X[train], found.y[train], found.X[test], found.y[test]
-    learner, passes = options.learner, found.model.max_iter
+    results.split = X, y, X_test, y_test = results.X[train], results.y[train], results.X[test], results.y[test]
+    learner, passes = options.learner, results.model.max_iter
     if learner is None:
-        learner = Perceptron(fit_intercept=found.fit_intercept, shuffle=False, keep="auto", max_iter=passes)
-        if found.verdict.kind not in (SEPARABLE, UNKNOWN):
+        learner = Perceptron(fit_intercept=results.fit_intercept, shuffle=False, keep="auto", max_iter=passes)
+        if results.verdict.kind not in (SEPARABLE, UNKNOWN):
             learner.max_iter = min(100, passes)
     learner.max_iter = min(learner.max_iter, passes)
-    found.trained = _fitted(learner, X, y, options.scale, options.word_counts)
-    found.unseen = generalization(found.trained, X, y, delta=found.delta, X_test=X_test, y_test=y_test)
+    results.trained = _fitted(learner, X, y, options.scale, options.word_counts)
+    results.unseen = generalization(results.trained, X, y, delta=results.delta, X_test=X_test, y_test=y_test)
