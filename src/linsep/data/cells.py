@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrow_arrays import numpy_view, word, words, zero
+from linsep.data.arrow_arrays import decoded, numpy_view, word, words, zero
 from linsep.data.options import MISSING
 from linsep.data.schema import BOOLEAN, DATE, GROUPED, NUMBER, PERCENT, UNIT, WORD
 
@@ -222,8 +222,7 @@ def without_missing(column: Any, marks: Collection[str]) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     marked = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words(sorted(marks)).cast(column.type))
     return pc.if_else(marked, pa.scalar(None, column.type), column) if pc.any(marked).as_py() else column
 
@@ -294,7 +293,7 @@ def _days(column: Any, form: str) -> Any:
     if is_time(f"{DATE}:{form}"):
         return _seconds(column, form)
     if "%d" not in form:
-        column, form = pc.binary_join_element_wise(word("1970-01-01"), column, word(" ")), f"%Y-%m-%d {form}"
+        column, form = _on_first_day(column), f"%Y-%m-%d {form}"
     stamps = pc.strptime(column, format=form, unit="s")
     if "%d" in form:  # Arrow takes February 30 for a day of March
         digits = re.sub("%.", ".+?", re.escape(form).replace("%d", "(?P<day>[0-9]+)"))
@@ -314,11 +313,19 @@ def _seconds(column: Any, form: str) -> Any:
         parts = pc.extract_regex(column, r"^(?P<whole>[^.]*)(?P<fraction>\.[0-9]{1,6})$")
         column, fraction = pc.struct_field(parts, "whole"), pc.struct_field(parts, "fraction")
         form = form.removesuffix(_FRACTION)
-    moments = pc.binary_join_element_wise(word("1970-01-01"), column, word(" "))
-    whole = pc.strptime(moments, format=f"%Y-%m-%d {form}", unit="s").view(pa.int64())
+    whole = pc.strptime(_on_first_day(column), format=f"%Y-%m-%d {form}", unit="s").view(pa.int64())
     if fraction is None:
         return pc.cast(whole, pa.float64())
-    return pc.cast(pc.binary_join_element_wise(pc.cast(whole, pa.string()), fraction, word("")), pa.float64())
+    kind = fraction.type
+    return pc.cast(pc.binary_join_element_wise(pc.cast(whole, kind), fraction, word("").cast(kind)), pa.float64())
+
+
+def _on_first_day(times: Any) -> Any:
+    """Return times of day with a date before them."""
+    import pyarrow.compute as pc
+
+    day, blank = (word(text).cast(times.type) for text in ("1970-01-01", " "))
+    return pc.binary_join_element_wise(day, times, blank)
 
 
 def days(stamps: pa.Array) -> pa.Array:

@@ -416,6 +416,11 @@ class File:
         return self.path is not None and is_url(self.path)
 
     @property
+    def begins_inside(self) -> bool:
+        """Whether it is a part that does not begin where the file does."""
+        return self.part is not None and self.part[0] > 0
+
+    @property
     def is_spent(self) -> bool:
         """Whether it is a stream whose bytes are gone."""
         return self.path is None and self._spent
@@ -445,8 +450,8 @@ class File:
             if recoded:
                 stream = pa.transcoding_input_stream(stream, self.encoding, "utf-8")
             if self.comment or self.skip_rows:
-                begun = self.part is not None and self.part[0] > 0
-                stream = io.BufferedReader(_Blanked(stream, self.comment, 0 if begun else self.skip_rows), 1 << 16)
+                skip = 0 if self.begins_inside else self.skip_rows
+                stream = io.BufferedReader(_Blanked(stream, self.comment, skip), 1 << 16)
             try:
                 yield stream
             except UnicodeError as error:

@@ -19,7 +19,7 @@ from linsep.data.parallel import cores, side_by_side
 from linsep.data.schema import CellError, ColumnError
 from linsep.data.sniffing import numbered_lines
 from linsep.data.source import Piece
-from linsep.data.tables import PieceParts
+from linsep.data.tables import RawRows
 from linsep.errors import ReadError
 from linsep.problem import Array
 
@@ -73,7 +73,7 @@ class JsonSource(TypedSource):
                 number = next(number for row, number in enumerate(numbered_lines(text, line)) if row == error.row)
                 raise self._cell_error(f"{file.name}:{number}, column {error.column!r}", error) from None
 
-    def _parse(self, file: File, text: bytes, line: int) -> tuple[PieceParts, Array | None, Array | None]:
+    def _parse(self, file: File, text: bytes, line: int) -> tuple[RawRows, Array | None, Array | None]:
         """Return the rows and labels of some lines, and which of them have a label."""
         names = [name for name, _ in self._layout.columns] + ([] if self._name is None else [self._name])
         table = self._wanted(table_of(file.name, text, line), names)

@@ -8,14 +8,13 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
 from linsep.data.cells import NumberFormat, decimal_sign, is_number
 from linsep.data.files import File
-from linsep.data.schema import listed
 from linsep.errors import ParameterError, ReadError
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -188,12 +187,13 @@ def head(file: File) -> tuple[str, bool]:
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(data, final=whole), whole
     except UnicodeDecodeError as bad:
-        line_number = 1 + data[: bad.start].count(b"\n")
-        raise ReadError(
-            f"{file.name}:{line_number}",
-            "the text is not UTF-8: give its encoding, such as {0}",
-            ("encoding", "latin-1"),
-        ) from None
+        raise not_utf8(file.name, 1 + data[: bad.start].count(b"\n")) from None
+
+
+def not_utf8(name: str, line: int) -> ReadError:
+    """Return the error that a text is in another encoding than was thought."""
+    message = "the text is not UTF-8: give its encoding, such as {0}"
+    return ReadError(f"{name}:{line}", message, ("encoding", "latin-1"))
 
 
 def first_rows(text: str, delimiter: str, whole: bool, most: int | None = _ROWS) -> list[Line]:
@@ -367,23 +367,6 @@ def is_text(cells: Sequence[str]) -> bool:
     return lengths[len(lengths) // 2] >= _SENTENCE and 2 * small >= sum(lengths)
 
 
-Reason = tuple[str, tuple[str, Any]]  # why a column is left out, and the setting that keeps it
-
-
-def left_out(columns: Sequence[tuple[str, bool, Sequence[Any]]], index: Collection[str]) -> dict[str, Reason]:
-    """Return which columns only name the rows, by name.
-
-    ``columns`` are names, whether they hold numbers, and the cells of the first rows; ``index`` are known indexes.
-    """
-    reasons: dict[str, Reason] = {}
-    for name, numeric, cells in columns:
-        if numeric and numbers_rows(name, cells, index=name in index):
-            reasons[name] = "it only numbers the rows", ("keep_index", True)
-        elif not numeric and is_id(cells):
-            reasons[name] = "almost every row has a different word, as in an ID", ("categorical", name)
-    return reasons
-
-
 def measurement(values: Sequence[Any]) -> str | None:
     """Say why a column of numbers, or of dates as they are written, looks like a measurement, None if it does not."""
     if values and isinstance(values[0], str):
@@ -408,18 +391,11 @@ def too_many_classes(values: Sequence[Any]) -> str | None:
     return f"{distinct} classes in {len(values)} rows"
 
 
-def could_be_labels(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[str]:
+def could_be_labels(columns: Iterable[tuple[str, Sequence[Any]]]) -> list[str]:
     """Return the names of the columns that have few distinct values, those with the fewest first."""
-    found = []
-    for name, cells in zip(names, columns, strict=True):
+    counts = {}
+    for name, cells in columns:
         distinct = len(set(cells))
         if 2 <= distinct <= min(_FEW, max(2, len(cells) // 2)):
-            found.append((distinct, name))
-    return [name for _, name in sorted(found, key=lambda one: one[0])]
-
-
-def refusal(name: str, why: str, candidates: list[str]) -> tuple[str, tuple[str, Any]]:
-    """Return the words for a label that looks like a measurement, and the setting that takes it or another."""
-    hint = f"; columns with few values: {listed(candidates)}" if candidates else ""
-    what = f"the label would be the last column, {name!r}, but {why}: name the label column with {{0}}{hint}"
-    return what, ("target", candidates[0] if candidates else name)
+            counts[name] = distinct
+    return sorted(counts, key=counts.__getitem__)

@@ -173,7 +173,7 @@ def _counts(cells: Any) -> tuple[Any, list[str]]:
 
     found = bag(cells.tolist(), 0)
     ones = np.ones(len(found.rows), dtype=np.int64)
-    return sp.csc_array((ones, (found.rows, found.places)), shape=(len(cells), len(found.words))), found.words
+    return sp.csc_array((ones, (found.rows, found.codes)), shape=(len(cells), len(found.words))), found.words
 
 
 def unrounded(names: list[str], X: Array, table: Any) -> Array:
