@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.data.arrays import check_cells, check_shape, is_sparse, numeric, refuse_rounding
+from linsep.data.arrays import check_cells, check_shape, is_sparse, numeric
 from linsep.data.sniffing import names_rows, numbers_rows
 from linsep.errors import DataError
 
@@ -23,18 +23,13 @@ if TYPE_CHECKING:
 _SOME = 1000  # rows that show whether a column only names the rows
 
 
-def as_matrix(X: Any, *, exact: bool = False) -> Any:
-    """Return ``X`` as a real 2-D array or CSR matrix; ``exact`` refuses cells that no float64 or int64 holds.
-
-    Integers beyond 53 bits beside floats, fractions and extended precision would otherwise be rounded to float64.
-    """
+def as_matrix(X: Any) -> Any:
+    """Return ``X`` as a real 2-D array or CSR matrix."""
     X, _ = named_matrix(X)
     check_cells(X)
     if is_sparse(X):
         X = X.tocsr()
     else:
-        if exact:
-            refuse_rounding(X)
         try:
             X = np.asarray(X)
         except ValueError as error:

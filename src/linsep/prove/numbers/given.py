@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.arrays import is_sparse
+from linsep.data.arrays import check_cells, is_sparse
 from linsep.data.matrices import is_table, named_matrix, native
 from linsep.data.parallel import in_parallel
 from linsep.errors import DataError
@@ -174,6 +174,36 @@ def unrounded(X: Any) -> Any:
             if X[i][j] != float(A[i, j]):  # Python compares them exactly
                 return _objects(np.array([[*row] for row in X], dtype=object), X)
     return X
+
+
+def refuse_rounding(X: Any) -> None:
+    """Refuse numbers that double precision would round: what is proved of the rounded ones is not about these.
+
+    Whole numbers of 64 bits are taken as they are, unless a column of fractions stands beside them.
+    """
+    check_cells(X)
+    X = native(X)
+    exact = unrounded(_numbers_of(X) if is_table(X) else X)
+    if exact is X or not is_exact(exact):
+        return
+    for (i, j), value in np.ndenumerate(exact):
+        if not is_float(value):
+            text = str(value) if len(str(value)) < 60 else f"{str(value)[:60]}…"
+            message = (
+                f"{text} does not fit into double precision: round it, or use linsep.separate, which takes it as it is"
+            )
+            raise DataError(f"X, row {i}, column {j}", message)
+
+
+def _numbers_of(X: Any) -> Array:
+    """Return the columns of a table that are numbers, with 0 for missing cells."""
+    import pyarrow as pa  # slow to import
+
+    from linsep.data.columnar import arrow_table
+    from linsep.data.tables import is_plain
+
+    columns = [each for each in arrow_table(X).columns if is_plain(each.type) or pa.types.is_decimal(each.type)]
+    return np.array([[cell or 0 for cell in column.to_pylist()] for column in columns], dtype=object).T
 
 
 def _refuse(kind: np.dtype[Any]) -> None:
