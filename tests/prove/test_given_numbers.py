@@ -237,10 +237,15 @@ def test_nothing_is_proved_of_rounded_numbers(prove, X):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("cell", [BIG + 1, Decimal("0.10000000000000000000001")])
-def test_nothing_is_proved_of_rounded_numbers_beside_words(cell):
-    frame = pd.DataFrame({"word": ["a", "b"], "x": [cell, cell], "y": [0.5, 0.25]})
+@pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
+@pytest.mark.parametrize(("cell", "below"), [(BIG + 1, 1), (Decimal("0.10000000000000000000001"), "1e-23")])
+def test_nothing_is_proved_of_rounded_numbers_beside_words(cell, below):
+    frame = pd.DataFrame({"word": ["a", "a"], "x": [cell - type(cell)(below), cell], "y": [0.5, 0.5]})
     for X in (frame, pl.from_pandas(frame), frame.to_dict("records")):
+        verdict = separate(X, TWO)
+        assert verdict.kind == "separable"
+        assert verdict.check(X, TWO)
+        assert verdict.check(X, TWO, plain=True)
         with pytest.raises(ValueError, match="does not fit into double precision"):
             largest_margin(X, TWO)
 
