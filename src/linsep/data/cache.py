@@ -6,6 +6,7 @@ ends, however it ends. A disk is not filled up.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import shutil
@@ -126,13 +127,13 @@ class RowStore:
     def _write(self, place: int, array: Array) -> None:
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         if len(data) and not _has_room(self.folder, len(data)):
-            raise NoRoomError
+            raise NoRoomError(errno.ENOSPC, "no space left for rows", self.folder)
         self._lengths[place] += len(data)
         try:
             while data:
                 data = data[self._files[place].write(data) :]
         except OSError as error:  # somebody else may have filled the disk
-            raise NoRoomError from error
+            raise NoRoomError(error.errno, error.strerror, self.folder) from error
 
     @property
     def bytes(self) -> int:
