@@ -185,9 +185,11 @@ def numeric(X: Any, names: Any = None) -> Any:
                 column = place[-1] if names is None else repr(str(names[place[-1]]))
                 cell = X[place].item() if isinstance(X[place], np.generic) else X[place]
                 where = f"at row {place[0]}, column {column}" if X.ndim == 2 else "among its values"
-                what = f"X has a cell that is not a number: {cell!r} {where}"
+                message = f"X has a cell that is not a number: {cell!r} {where}"
                 raise (
-                    CellTypeError("", f"{what} ({error})") if isinstance(error, TypeError) else DataError("", what)
+                    CellTypeError("", f"{message} ({error})")
+                    if isinstance(error, TypeError)
+                    else DataError("", message)
                 ) from None
         raise
 
@@ -202,12 +204,12 @@ def refuse_not_finite(X: Any, W: Floats, names: Any = None) -> NoReturn:
         if len(bad):
             place = bad[0] if values.ndim == 2 else (block.coords[0][bad[0, 0]], block.coords[1][bad[0, 0]])
             value = values[tuple(bad[0])]
-            what = "NaN" if np.isnan(value) else "infinity"
+            message = "NaN" if np.isnan(value) else "infinity"
             column = int(place[1]) if names is None else repr(str(names[place[1]]))
-            raise DataError("", f"Input X contains {what} at row {start + int(place[0])}, column {column}")
+            raise DataError("", f"Input X contains {message} at row {start + int(place[0])}, column {column}")
     if np.isfinite(W).all():
-        what = "a score overflowed to infinity: the values of X are too large for the weights; scale X down"
-        raise DataError("", what)
+        message = "a score overflowed to infinity: the values of X are too large for the weights; scale X down"
+        raise DataError("", message)
     raise DataError("", "the weights overflowed to infinity: scale X down")
 
 

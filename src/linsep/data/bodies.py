@@ -30,8 +30,8 @@ _SAME = {
 class Refused(DataError):  # noqa: N818 - what the client reads
     """A request that is not done: why, where in it, and with which HTTP status."""
 
-    def __init__(self, what: str, at: str = "", status: int = 400) -> None:
-        super().__init__(at, what)
+    def __init__(self, message: str, at: str = "", status: int = 400) -> None:
+        super().__init__(at, message)
         self.status = status
 
 
@@ -112,8 +112,8 @@ def _json(text: bytes, at: str | None) -> Any:
         where = f"line {error.lineno}, column {error.colno}"
         raise DataError(where if at is None else f"{at}, column {error.colno}", f"not JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        what = error.what if isinstance(error, DataError) else f"not JSON: {str(error)[:200] or 'nested too deeply'}"
-        raise DataError(at or "", what) from None
+        reason = error.what if isinstance(error, DataError) else f"not JSON: {str(error)[:200] or 'nested too deeply'}"
+        raise DataError(at or "", reason) from None
 
 
 def _examples(found: Any, labeled: bool) -> ParsedBody:

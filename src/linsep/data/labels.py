@@ -62,16 +62,16 @@ def measured(y: Array) -> str | None:
     broken = y != np.floor(y)
     if not broken.any():
         return None
-    what = f"the labels are numbers with fractions, such as {float(y[np.argmax(broken)])!r}"
-    return f"Unknown label type: {what}, which looks like measurements; turn them into classes first"
+    message = f"the labels are numbers with fractions, such as {float(y[np.argmax(broken)])!r}"
+    return f"Unknown label type: {message}, which looks like measurements; turn them into classes first"
 
 
 def refuse_measurements(y: Any) -> None:
     """Refuse labels of a program that look like measurements: fractions, and more than a few of them."""
     labels = class_labels(y)
-    what = measured(labels)
-    if what is not None and len(np.unique(labels)) > _FEW:
-        raise DataError("", what)
+    message = measured(labels)
+    if message is not None and len(np.unique(labels)) > _FEW:
+        raise DataError("", message)
 
 
 def check_same_length(X: Any, y: Array) -> None:

@@ -161,8 +161,8 @@ def read(
         asked[name] = (asked[name],) if isinstance(asked[name], str | int) else tuple(asked[name])
     options = Options(form, **asked | {"gaps": tuple(gaps)})
     if missing == "indicator" and not FORMATS[form].is_table:
-        what = f"missing values of {form} files have no column of their own: use {{0}} or {{1}}"
-        raise ReadError(found[0].name, what, ("missing", "zero"), ("missing", "drop"))
+        message = f"missing values of {form} files have no column of their own: use {{0}} or {{1}}"
+        raise ReadError(found[0].name, message, ("missing", "zero"), ("missing", "drop"))
     module = import_module(f"linsep.data.{FORMATS[form].module}")
     source: Source = getattr(module, FORMATS[form].source)(found, options)
     return source

@@ -116,11 +116,11 @@ def refuse_other_formats(name: str, data: bytes) -> None:
     """Refuse a file that begins as one of a known format does that linsep does not read, by the name of the format."""
     found = _other_format(data)
     if found is not None:
-        what, pandas = found
+        message, pandas = found
         remedy = (
             f"convert it to CSV or Parquet first, for example with pandas.{pandas}" if pandas else "unpack it first"
         )
-        raise ReadError(name, f"is {what}, not CSV or another format that linsep reads: {remedy}")
+        raise ReadError(name, f"is {message}, not CSV or another format that linsep reads: {remedy}")
 
 
 def _other_format(data: bytes) -> tuple[str, str] | None:
@@ -182,8 +182,8 @@ def head(file: File) -> tuple[str, bool]:
     data = data.removeprefix(codecs.BOM_UTF8)
     for number, line in enumerate(data.split(b"\n"), 1):
         if len(line) > WIDEST and max(line.count(sign.encode()) for sign in _DELIMITERS) >= WIDEST:
-            what = f"the line has more than {WIDEST:,} columns, the most for CSV: use another format, such as NPY"
-            raise ReadError(f"{file.name}:{number}", what)
+            message = f"the line has more than {WIDEST:,} columns, the most for CSV: use another format, such as NPY"
+            raise ReadError(f"{file.name}:{number}", message)
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(data, final=whole), whole
     except UnicodeDecodeError as bad:

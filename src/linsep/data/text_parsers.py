@@ -40,8 +40,8 @@ LABEL, UNWANTED = -1, -2
 class LineError(ValueError):
     """Something wrong in a line of text: ``str()`` says what, ``offset`` where, in bytes from the start of the text."""
 
-    def __init__(self, offset: int, what: str, *settings: tuple[str, object]) -> None:
-        super().__init__(what)
+    def __init__(self, offset: int, message: str, *settings: tuple[str, object]) -> None:
+        super().__init__(message)
         self.offset, self.settings = offset, settings
 
 

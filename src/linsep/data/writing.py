@@ -53,8 +53,8 @@ def format_of(path: Path, wanted: str | None = None, allowed: Sequence[str] = WR
         ending = os.path.splitext(stem)[1]
     form = wanted or ("csv" if name == "-" else _ENDINGS.get(ending.lstrip(".")))
     if form is None or form not in allowed:
-        what = f"{ending or name!r} is not" if form is None else f"{form} is not"
-        raise DataError(masked(str(path)), f"{what} a format to write here: {', '.join(allowed)}")
+        message = f"{ending or name!r} is not" if form is None else f"{form} is not"
+        raise DataError(masked(str(path)), f"{message} a format to write here: {', '.join(allowed)}")
     if packed and form not in _TEXT:
         raise DataError(masked(str(path)), f"{form} has compression of its own: leave out the ending .gz or .zst")
     return form
@@ -407,8 +407,8 @@ def _chosen(n: int, changes: Changes) -> tuple[Array, Array]:
 
 def _write_features(path: str, form: str, source: Source, changes: Changes, X: Any, y: Array) -> None:
     if form not in TABLES and not all(isinstance(label, int | float) for label in set(y.tolist())):
-        what = f"a {form} file holds numbers, but the labels are words: write CSV, TSV, Parquet or Arrow"
-        raise DataError(path, what)
+        message = f"a {form} file holds numbers, but the labels are words: write CSV, TSV, Parquet or Arrow"
+        raise DataError(path, message)
     numbers = source.dropped.in_source(np.arange(len(y))).tolist()
     place = {row: i for i, row in enumerate(numbers)}
     new = [(i, changes.get(row, row)) for i, row in enumerate(numbers)]
