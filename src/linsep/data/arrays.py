@@ -26,11 +26,11 @@ def is_sparse(X: Any) -> bool:
     kind = type(X)
     if kind is np.ndarray:
         return False
-    found = _KINDS.get(kind)
-    if found is None:
+    known = _KINDS.get(kind)
+    if known is None:
         sparse = sys.modules.get("scipy.sparse")
-        _KINDS[kind] = found = sparse is not None and bool(sparse.issparse(X))
-    return found
+        _KINDS[kind] = known = sparse is not None and bool(sparse.issparse(X))
+    return known
 
 
 def csr_array(parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> Any:

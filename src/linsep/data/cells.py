@@ -102,20 +102,20 @@ def fits(kind: str, cell: str, point: str) -> bool:
 
 def split_unit(cell: str) -> tuple[str, str] | None:
     """Return the number and the unit of a cell as they are written; None if it has not exactly one unit."""
-    found = _WITH_UNIT.fullmatch(cell)
-    if found is None or (found[2] is None) == (found[4] is None) or (found[1] and found[3][0] in "+-"):
+    parts = _WITH_UNIT.fullmatch(cell)
+    if parts is None or (parts[2] is None) == (parts[4] is None) or (parts[1] and parts[3][0] in "+-"):
         return None
-    return found[1] + found[3].strip(), found[2] or found[4]
+    return parts[1] + parts[3].strip(), parts[2] or parts[4]
 
 
 def mixed_units(cells: Sequence[str]) -> list[str]:
     """Return the units of a column in which every cell has one, if they are several of the same quantity."""
     units = {}
     for cell in cells:
-        found = split_unit(cell)
-        if found is None:
+        parts = split_unit(cell)
+        if parts is None:
             return []
-        units[found[1]] = _MEASURES[found[1]]
+        units[parts[1]] = _MEASURES[parts[1]]
     return list(units) if len(units) > 1 and len(set(units.values())) == 1 else []
 
 
@@ -186,8 +186,8 @@ def decimal_sign(columns: Iterable[Sequence[str]], delimiter: str) -> str:
 
 
 def _bare(cell: str) -> str:
-    found = split_unit(cell)
-    return cell.strip().removesuffix("%") if found is None else found[0]
+    parts = split_unit(cell)
+    return cell.strip().removesuffix("%") if parts is None else parts[0]
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -206,15 +206,15 @@ def values(column: pa.StringArray, kind: str, point: str) -> np.ndarray[Any, np.
             cells = pc.utf8_lower(column)
             if not _all(pc.is_in(cells, words(["true", "false"])), column):
                 return None
-            found = pc.cast(pc.equal(cells, word("true")), pa.float64())
+            numbers = pc.cast(pc.equal(cells, word("true")), pa.float64())
         elif name == DATE:
-            found = _days(column, form)
+            numbers = _days(column, form)
         else:
             plain = plain_numbers(column, kind, point)
-            found = None if plain is None else pc.cast(plain, pa.float64())
+            numbers = None if plain is None else pc.cast(plain, pa.float64())
     except pa.ArrowInvalid:
         return None
-    return None if found is None else np.asarray(numpy_view(found), dtype=np.float64)
+    return None if numbers is None else np.asarray(numpy_view(numbers), dtype=np.float64)
 
 
 def without_missing(column: Any, marks: Collection[str]) -> Any:

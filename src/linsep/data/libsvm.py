@@ -101,8 +101,8 @@ def parse(
         X.sort_indices()
         row = int(first_repeat(X.indptr, X.indices))
         if row >= 0:
-            own = X.indices[X.indptr[row] : X.indptr[row + 1]]
-            repeated = int(own[:-1][own[1:] == own[:-1]][0]) + base
+            columns = X.indices[X.indptr[row] : X.indptr[row + 1]]
+            repeated = int(columns[:-1][columns[1:] == columns[:-1]][0]) + base
             raise LineError(int(starts[row]), f"index {repeated} occurs twice")
         X.has_canonical_format = True
     return Parsed(X, y, starts, qid, bool(np.isnan(others).any()), lines, max(longest, rounded_length(others)))

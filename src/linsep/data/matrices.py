@@ -43,8 +43,8 @@ def matrix_for(model: Any, X: Any) -> Any:
     like_trained = getattr(model, "rows_like_trained", None)
     X = X if like_trained is None else like_trained(X)
     names = getattr(model, "feature_names_in_", None)
-    own = getattr(X, "columns", None)
-    if names is not None and own is not None and list(own) != list(names):
+    columns = getattr(X, "columns", None)
+    if names is not None and columns is not None and list(columns) != list(names):
         raise DataError("", f"X does not have the columns {type(model).__name__} was fitted with, in that order")
     X = as_matrix(X)
     if X.shape[1] != model.n_features_in_:
@@ -136,8 +136,8 @@ def is_table(X: Any) -> bool:
 def _some_name_rows(names: Any, columns: list[Any]) -> bool:
     """Say whether some columns of numbers, but not all of them, only name the rows."""
     suspects = [pair for pair in zip(map(str, names), columns, strict=True) if names_rows(pair[0])]
-    found = sum(numbers_rows(name, np.asarray(column[:_SOME]).tolist()) for name, column in suspects)
-    return 0 < found < len(columns)
+    count = sum(numbers_rows(name, np.asarray(column[:_SOME]).tolist()) for name, column in suspects)
+    return 0 < count < len(columns)
 
 
 def _is_number(column: Any) -> bool:

@@ -184,8 +184,8 @@ def _check_archive(archive: Any, name: str, labels: bool) -> int:
     keys = set(archive.files)
     wanted = sorted(_SPARSE if keys >= _SPARSE else {"X"}) + ["y"] * labels
     if not keys >= set(wanted[: -1 if labels else None]):
-        found = ", ".join(sorted(keys)) or "nothing"
-        raise ReadError(name, f"expected arrays X and y, or those of a sparse matrix and y; the file holds {found}")
+        listing = ", ".join(sorted(keys)) or "nothing"
+        raise ReadError(name, f"expected arrays X and y, or those of a sparse matrix and y; the file holds {listing}")
     if labels and "y" not in keys:
         raise ReadError(name, "has no labels: expected an array y")
     shapes: dict[str, tuple[int, ...]] = {}

@@ -114,9 +114,9 @@ def columns_of(rows: list[Line], places: Iterable[int], missing: Sequence[str]) 
 
 def refuse_other_formats(name: str, data: bytes) -> None:
     """Refuse a file that begins as one of a known format does that linsep does not read, by the name of the format."""
-    found = _other_format(data)
-    if found is not None:
-        message, pandas = found
+    other = _other_format(data)
+    if other is not None:
+        message, pandas = other
         remedy = (
             f"convert it to CSV or Parquet first, for example with pandas.{pandas}" if pandas else "unpack it first"
         )
@@ -337,8 +337,8 @@ def names_rows(name: str) -> bool:
 def index_columns(metadata: Mapping[bytes, bytes] | None) -> set[str]:
     """Return the names of the columns of a Parquet or Arrow file that were the index of a pandas frame."""
     try:
-        found = json.loads((metadata or {}).get(b"pandas", b"{}"))["index_columns"]
-        return {name for name in found if isinstance(name, str)}
+        columns = json.loads((metadata or {}).get(b"pandas", b"{}"))["index_columns"]
+        return {name for name in columns if isinstance(name, str)}
     except (ValueError, KeyError, TypeError, RecursionError):
         return set()
 
@@ -361,9 +361,9 @@ def is_text(cells: Sequence[str]) -> bool:
     """Say whether a column holds sentences: almost all cells differ, have several words, and most are in lower case."""
     if not is_id(cells):
         return False
-    found = [_TOKEN.findall(cell) for cell in cells]
-    lengths = sorted(map(len, found))
-    small = sum(word[0].islower() for words in found for word in words)
+    texts = [_TOKEN.findall(cell) for cell in cells]
+    lengths = sorted(map(len, texts))
+    small = sum(word[0].islower() for words in texts for word in words)
     return lengths[len(lengths) // 2] >= _SENTENCE and 2 * small >= sum(lengths)
 
 

@@ -303,12 +303,12 @@ class Source(ABC):
 
     def take_dropped(self, parts: Iterable[Dropped]) -> None:
         """Know which rows were dropped in parts of the source, in their order, and tell of them."""
-        found = Dropped.joined(parts)
-        self.dropped = replace(found, cells=found.cells or self.missing_cells())
-        if len(found):
+        dropped = Dropped.joined(parts)
+        self.dropped = replace(dropped, cells=dropped.cells or self.missing_cells())
+        if len(dropped):
             where = self.files[0].name if len(self.files) == 1 else f"{len(self.files)} files"
             message = f"linsep drops {self.dropped.words()} ({{0}})"
-            if len(found) == found.rows:
+            if len(dropped) == dropped.rows:
                 raise ReadError(where, f"no row is left: {message}", ("missing", "drop"))
             self.note(where, message, ("missing", "drop"))
 
@@ -372,7 +372,7 @@ class Source(ABC):
         """The words that have features so far, by the number of their column; only tables have any."""
         return []
 
-    def take_categories(self, found: list[list[tuple[int, str | None]]]) -> None:  # noqa: B027
+    def take_categories(self, parts: list[list[tuple[int, str | None]]]) -> None:  # noqa: B027
         """Know the words that the parts, which were read elsewhere, have found, in the order of the parts."""
 
     def take_width(self, n_features: int) -> None:  # noqa: B027, most know it
@@ -419,9 +419,9 @@ class Source(ABC):
         if self.options.cache != "none":
             store = self._read_into_store(self.options.cache, "all of them are held in memory", clock)
         if store is not None:
-            found = store.whole()
+            arrays = store.whole()
             store.close()
-            return found
+            return arrays
         blocks = []
         for block in self.blocks():
             blocks.append(block)

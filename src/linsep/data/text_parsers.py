@@ -256,8 +256,8 @@ def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, in
         p += _ONE
         row += _ONE
         indptr[row] = stored
-    found = (np.int64(row), np.int64(stored), np.int64(postponed), np.int64(widest), np.int64(longest))
-    return code, np.int64(place), found, zero, qid, unsorted
+    counts = (np.int64(row), np.int64(stored), np.int64(postponed), np.int64(widest), np.int64(longest))
+    return code, np.int64(place), counts, zero, qid, unsorted
 
 
 @compiled
