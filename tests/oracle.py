@@ -159,3 +159,13 @@ def alike(one, other):
         np.array_equal(getattr(one, name), getattr(other, name))
         for name in ("coef_", "intercept_", "trace_", "mistake_counts_")
     )
+
+
+def hash_name(text: str) -> int:
+    """FNV-1a and the finisher of MurmurHash3, as they are published."""
+    h = 0xCBF29CE484222325
+    for c in text.encode():
+        h = (h ^ c) * 0x100000001B3 % 2**64
+    h = (h ^ h >> 33) * 0xFF51AFD7ED558CCD % 2**64
+    h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53 % 2**64
+    return h ^ h >> 33

@@ -22,7 +22,7 @@ import linsep
 from linsep import Perceptron, load, save, teacher
 from linsep.cli.app import app
 from linsep.cli.fit import fit
-from linsep.data.words import hash_name
+from oracle import hash_name
 
 COMMANDS = ["fit", "predict", "score", "show", "report", "convert", "generate"]
 

@@ -14,8 +14,8 @@ import pytest
 from data import dense, refusal
 from linsep.data import numpy_files, schema, tables
 from linsep.data.read import read
-from linsep.data.schema import BOOLEAN, DATE, HASHED_WORD, NUMBER, TEXT, WORD
-from linsep.data.words import hash_name
+from linsep.data.schema import BOOLEAN, DATE, NUMBER, TEXT, WORD
+from oracle import hash_name
 
 
 def parquet(path: Path, **columns_of: Any) -> Path:
@@ -52,18 +52,17 @@ def test_words_of_a_table_are_categories_or_texts(tmp_path: Path, kind: pa.DataT
 
 
 def test_what_becomes_of_a_column() -> None:
-    def kind(of: pa.DataType, *, category: bool = False, text: bool = False) -> str:
-        return tables.kind_of("c", of, category=category, text=text)
+    def kind(of: pa.DataType, asked: str | None = None) -> str:
+        return tables.kind_of("c", of, asked)
 
     assert kind(pa.bool_()) == BOOLEAN
     assert kind(pa.int32()) == kind(pa.decimal128(5, 2)) == kind(pa.null()) == NUMBER
-    assert kind(pa.int32(), category=True) == kind(pa.string()) == WORD
-    assert tables.kind_of("c", pa.string(), hashed=True) == HASHED_WORD
+    assert kind(pa.int32(), WORD) == kind(pa.string()) == WORD
     assert kind(pa.date32()) == kind(pa.timestamp("s")) == kind(pa.time32("s")) == kind(pa.duration("s")) == DATE
     assert kind(pa.dictionary(pa.int8(), pa.int64())) == NUMBER
-    assert kind(pa.large_string(), text=True) == TEXT
+    assert kind(pa.large_string(), TEXT) == TEXT
     with pytest.raises(schema.ColumnError, match="column 'c' cannot be split into words: its type is int32"):
-        kind(pa.int32(), text=True)
+        kind(pa.int32(), TEXT)
     with pytest.raises(schema.ColumnError, match=r"column 'c' has type list<.*>, which is neither a number nor a"):
         kind(pa.list_(pa.int8()))
 

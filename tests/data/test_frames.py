@@ -67,6 +67,16 @@ def test_a_frame_has_the_rows_of_its_file(kind: str, tmp_path: Path) -> None:
     assert model.predict(given).tolist() == model.predict(table).tolist()
 
 
+@pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+@pytest.mark.parametrize("time", ["7:05", "7:05:09", "7:05:09.25"])
+def test_times_of_day_are_seconds_in_strings_of_any_type(time: str, kind: pa.DataType) -> None:
+    hours, minutes, seconds = map(float, [*time.split(":"), "0"][:3])
+    table = pa.table({"at": pa.array([time, time.replace("7", "8")], kind), "y": ["a", "b"]})
+    X, _ = linsep.read(table).to_arrays()
+    assert X[:, 0].tolist() == [3600 * (hours + k) + 60 * minutes + seconds for k in (0, 1)]
+
+
 def test_notes_are_those_of_the_file(tmp_path: Path) -> None:
     table, labels = frame()
     with pytest.warns(DataNote) as told:

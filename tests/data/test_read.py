@@ -27,8 +27,8 @@ from data import read_rows, refusal
 from linsep.data.files import File, pieces
 from linsep.data.parallel import cores, side_by_side
 from linsep.data.read import read
-from linsep.data.words import hash_name
 from linsep.errors import ReadError
+from oracle import hash_name
 
 quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -40,6 +40,7 @@ TWO = [0, 1]
     [
         [[BIG], [BIG + 1]],
         [[BIG, 0.5], [BIG + 1, 0.5]],
+        [[BIG + 1, 1], [BIG, 0.5]],
         [[10**30], [10**30 + 1]],
         [[Fraction(1, 3)], [Fraction(1, 3) + Fraction(1, 10**17)]],
         [[Decimal("0.1")], [Decimal("0.1000000000000000001")]],
@@ -208,6 +209,7 @@ def test_rows_of_a_refutation_are_whole_numbers():
 LONG = [
     [[10**30], [10**30 + 1]],
     [[BIG, 0.5], [BIG + 1, 0.5]],
+    [[BIG + 1, 1], [BIG, 0.5]],
     [[Fraction(1, 3)], [Fraction(1, 3) + Fraction(1, 10**40)]],
     [[Decimal("0.1")], [Decimal("0.10000000000000000000001")]],
     np.array([[1], [np.longdouble(1) + np.finfo(np.longdouble).eps]], dtype=np.longdouble),
@@ -233,6 +235,19 @@ def test_nothing_is_proved_of_rounded_numbers(prove, X):
     with pytest.raises(ValueError, match="does not fit into double precision") as refused:
         prove(X, TWO)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
+@pytest.mark.parametrize(("cell", "below"), [(BIG + 1, 1), (Decimal("0.10000000000000000000001"), "1e-23")])
+def test_nothing_is_proved_of_rounded_numbers_beside_words(cell, below):
+    frame = pd.DataFrame({"word": ["a", "a"], "x": [cell - type(cell)(below), cell], "y": [0.5, 0.5]})
+    for X in (frame, pl.from_pandas(frame), frame.to_dict("records")):
+        verdict = separate(X, TWO)
+        assert verdict.kind == "separable"
+        assert verdict.check(X, TWO)
+        assert verdict.check(X, TWO, plain=True)
+        with pytest.raises(ValueError, match="does not fit into double precision"):
+            largest_margin(X, TWO)
 
 
 @pytest.mark.parametrize("X", LONG, ids=str)

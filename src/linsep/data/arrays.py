@@ -6,9 +6,6 @@ Nothing here reads a large matrix from end to end: values are checked for NaN an
 from __future__ import annotations
 
 import sys
-from decimal import Decimal
-from fractions import Fraction
-from numbers import Rational
 from typing import Any, NoReturn
 
 import numpy as np
@@ -29,11 +26,11 @@ def is_sparse(X: Any) -> bool:
     kind = type(X)
     if kind is np.ndarray:
         return False
-    found = _KINDS.get(kind)
-    if found is None:
+    known = _KINDS.get(kind)
+    if known is None:
         sparse = sys.modules.get("scipy.sparse")
-        _KINDS[kind] = found = sparse is not None and bool(sparse.issparse(X))
-    return found
+        _KINDS[kind] = known = sparse is not None and bool(sparse.issparse(X))
+    return known
 
 
 def csr_array(parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> Any:
@@ -85,7 +82,6 @@ def as_scipy(rows: Rows, n_features: int) -> Any:
 _READ_AS_IS = ("?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "f", "d")
 _SMALLER = {"e": np.float32, "g": np.float64}  # for 16 bits, and for more than 64
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by the bytes of an index
-_WHOLE = 2**53  # whole numbers up to here are floats, too
 
 
 class CellTypeError(DataError, TypeError):
@@ -171,70 +167,6 @@ def _read_only(values: Array) -> Array:
     return view
 
 
-def refuse_rounding(X: Any) -> None:
-    """Refuse numbers that double precision would round: what is proved of the rounded ones is not about these.
-
-    Whole numbers of 64 bits are taken as they are, unless a column of fractions stands beside them.
-    """
-    if is_sparse(X):
-        if X.dtype == np.longdouble and (wrong := np.flatnonzero(X.data.astype(np.float64) != X.data)).size:
-            _check_cell(X.data[wrong[0]], "among its values")
-        return
-    if isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X):
-        for i, row in enumerate(X):
-            whole = all(isinstance(cell, int | np.integer) and -(2**63) <= cell < 2**63 for cell in row)
-            for j, cell in enumerate(() if whole else row):
-                _check_cell(cell, f"row {i}, column {j}")
-        return
-    columns = _own_columns(X)
-    if len({column.dtype.kind in "iub" for column in columns}) < 2 and not any(_is_odd(c.dtype) for c in columns):
-        return
-    for j, column in enumerate(columns):
-        large: Any = range(len(column)) if _is_odd(column.dtype) else ()
-        if column.dtype.kind in "iu" and column.dtype.itemsize == 8 and len(columns) > 1:
-            large = np.flatnonzero((column > _WHOLE) | (column < -_WHOLE)).tolist()
-        for i in large:
-            _check_cell(column[i], f"row {i}, column {j}")
-
-
-def _is_odd(kind: Any) -> bool:
-    """Say whether a column has Python's numbers, or longer ones than doubles."""
-    return bool(kind.kind == "O" or (kind.kind == "f" and kind.itemsize > 8))
-
-
-def _own_columns(X: Any) -> list[Array]:
-    """Return the columns of a frame or table, each in its own type, or those of an array of odd numbers."""
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
-        return [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
-    if hasattr(X, "to_series") and hasattr(X, "columns"):
-        return [np.asarray(X.to_series(j)) for j in range(X.shape[1])]
-    if hasattr(X, "column_names") and hasattr(X, "column"):  # a table of Arrow
-        return [np.asarray(X.column(j)) for j in range(len(X.column_names))]
-    try:
-        array = np.asarray(X)
-    except ValueError:
-        return []  # ragged: whoever reads it says where
-    return list(array.T) if array.ndim == 2 and _is_odd(array.dtype) else []
-
-
-def _check_cell(cell: Any, where: str) -> None:
-    if isinstance(cell, np.longdouble | Decimal):
-        cell = Fraction(*cell.as_integer_ratio()) if np.isfinite(float(cell)) else float(cell)
-    if isinstance(cell, np.integer):
-        cell = int(cell)
-    if isinstance(cell, Rational):
-        try:
-            same = Fraction(float(cell)) == cell
-        except OverflowError:
-            same = False
-        if not same:
-            text = str(cell) if len(str(cell)) < 60 else f"{str(cell)[:60]}…"
-            raise DataError(
-                f"X, {where}",
-                f"{text} does not fit into double precision: round it, or use linsep.separate, which takes it as it is",
-            )
-
-
 def numeric(X: Any, names: Any = None) -> Any:
     """Return ``X`` unless some cell is not a real number; object cells that are numbers become float64."""
     if is_sparse(X):
@@ -253,9 +185,11 @@ def numeric(X: Any, names: Any = None) -> Any:
                 column = place[-1] if names is None else repr(str(names[place[-1]]))
                 cell = X[place].item() if isinstance(X[place], np.generic) else X[place]
                 where = f"at row {place[0]}, column {column}" if X.ndim == 2 else "among its values"
-                what = f"X has a cell that is not a number: {cell!r} {where}"
+                message = f"X has a cell that is not a number: {cell!r} {where}"
                 raise (
-                    CellTypeError("", f"{what} ({error})") if isinstance(error, TypeError) else DataError("", what)
+                    CellTypeError("", f"{message} ({error})")
+                    if isinstance(error, TypeError)
+                    else DataError("", message)
                 ) from None
         raise
 
@@ -270,12 +204,12 @@ def refuse_not_finite(X: Any, W: Floats, names: Any = None) -> NoReturn:
         if len(bad):
             place = bad[0] if values.ndim == 2 else (block.coords[0][bad[0, 0]], block.coords[1][bad[0, 0]])
             value = values[tuple(bad[0])]
-            what = "NaN" if np.isnan(value) else "infinity"
+            message = "NaN" if np.isnan(value) else "infinity"
             column = int(place[1]) if names is None else repr(str(names[place[1]]))
-            raise DataError("", f"Input X contains {what} at row {start + int(place[0])}, column {column}")
+            raise DataError("", f"Input X contains {message} at row {start + int(place[0])}, column {column}")
     if np.isfinite(W).all():
-        what = "a score overflowed to infinity: the values of X are too large for the weights; scale X down"
-        raise DataError("", what)
+        message = "a score overflowed to infinity: the values of X are too large for the weights; scale X down"
+        raise DataError("", message)
     raise DataError("", "the weights overflowed to infinity: scale X down")
 
 

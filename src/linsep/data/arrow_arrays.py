@@ -53,6 +53,13 @@ def rounded_length(values: Array) -> int:
     return 1000 if (np.abs(values) < 1e-290).any() else 0
 
 
+def decoded(column: pa.Array) -> pa.Array:
+    """Return a column whose cells are not those of a dictionary."""
+    import pyarrow as pa
+
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 def numpy_view(array: pa.Array) -> Array:
     """Return a column of numbers, not copied unless some are missing, or of truth values."""
     import pyarrow as pa

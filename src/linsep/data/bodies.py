@@ -30,8 +30,8 @@ _SAME = {
 class Refused(DataError):  # noqa: N818 - what the client reads
     """A request that is not done: why, where in it, and with which HTTP status."""
 
-    def __init__(self, what: str, at: str = "", status: int = 400) -> None:
-        super().__init__(at, what)
+    def __init__(self, message: str, at: str = "", status: int = 400) -> None:
+        super().__init__(at, message)
         self.status = status
 
 
@@ -74,24 +74,24 @@ def parse(
     """Return the examples in a body of this media type; ``options`` are parameters of the type and of the query."""
     kind = _SAME.get(kind, kind)
     if kind == JSON:
-        found = _examples(_json(body, None), labeled)
+        parsed = _examples(_json(body, None), labeled)
     elif kind == NDJSON:
         lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
-        found = _examples([_json(line, f"line {number}") for number, line in lines], labeled)
+        parsed = _examples([_json(line, f"line {number}") for number, line in lines], labeled)
     elif kind == CSV:
-        found = _csv(body, options, columns, labeled)
+        parsed = _csv(body, options, columns, labeled)
     elif kind == LIBSVM:
-        found = _libsvm(body, limits, labeled)
+        parsed = _libsvm(body, limits, labeled)
     elif kind == ARROW:
-        found = _arrow(body, options, limits, labeled)
+        parsed = _arrow(body, options, limits, labeled)
     else:
         types = ", ".join((JSON, NDJSON, CSV, LIBSVM, ARROW))
         raise Refused(f"the content type {kind[:100]!r} is not among {types}", "Content-Type", 415)
-    if len(found) > limits.batch:
-        raise Refused(f"{len(found)} examples in one request, more than {limits.batch}", status=413)
-    if len(found) == 0:
+    if len(parsed) > limits.batch:
+        raise Refused(f"{len(parsed)} examples in one request, more than {limits.batch}", status=413)
+    if len(parsed) == 0:
         raise DataError("", "no examples")
-    return found
+    return parsed
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -112,12 +112,12 @@ def _json(text: bytes, at: str | None) -> Any:
         where = f"line {error.lineno}, column {error.colno}"
         raise DataError(where if at is None else f"{at}, column {error.colno}", f"not JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        what = error.what if isinstance(error, DataError) else f"not JSON: {str(error)[:200] or 'nested too deeply'}"
-        raise DataError(at or "", what) from None
+        reason = error.what if isinstance(error, DataError) else f"not JSON: {str(error)[:200] or 'nested too deeply'}"
+        raise DataError(at or "", reason) from None
 
 
-def _examples(found: Any, labeled: bool) -> ParsedBody:
-    examples = found if isinstance(found, list) else [found]
+def _examples(content: Any, labeled: bool) -> ParsedBody:
+    examples = content if isinstance(content, list) else [content]
     xs: list[Any] = []
     ys: list[Any] = []
     ids: list[str | None] = []
@@ -281,22 +281,22 @@ def _from_table(table: Any, target: str, labeled: bool) -> ParsedBody:
         raise DataError("", f"no column is named {target[:40]!r}: the query parameter target names the labels")
     y = ids = None
     if labeled:
-        found = [read_label(each) if type(each) is str and each else each for each in _values(table.column(target))]
-        y = [check_label(each, f"example {number}") for number, each in enumerate(found, 1)]
+        labels = [read_label(each) if type(each) is str and each else each for each in _values(table.column(target))]
+        y = [check_label(each, f"example {number}") for number, each in enumerate(labels, 1)]
     if "id" in names and target != "id":
         ids = [each if each is None else str(each) for each in _values(table.column("id"))]
         for number, each in enumerate(ids, 1):
             if each is not None:
                 _check_id(each, number)
-    own = [name for name in names if name not in (target, "id")]
-    if not own:
+    features = [name for name in names if name not in (target, "id")]
+    if not features:
         raise DataError("", "no columns of numbers or words")
-    table = table.select(own)
+    table = table.select(features)
     if all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in table.schema.types):
         X = np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64, order="C")
         if (np.abs(X) <= LARGEST).all():  # else the cells are looked at one by one
-            return ParsedBody(ExampleTable(tuple(own), X), y, ids)
-    rows = [dict(zip(own, cells, strict=True)) for cells in zip(*map(_values, table.columns), strict=True)]
+            return ParsedBody(ExampleTable(tuple(features), X), y, ids)
+    rows = [dict(zip(features, cells, strict=True)) for cells in zip(*map(_values, table.columns), strict=True)]
     for number, row in enumerate(rows, 1):
         _check_dict(row, number)
     return ParsedBody(rows, y, ids)
@@ -304,7 +304,7 @@ def _from_table(table: Any, target: str, labeled: bool) -> ParsedBody:
 
 def _values(column: Any) -> list[Any]:
     try:
-        found: list[Any] = column.to_pylist()
+        values: list[Any] = column.to_pylist()
     except (UnicodeDecodeError, ValueError, OverflowError) as error:
         raise DataError("", f"a column that cannot be read: {str(error)[:100]}") from None
-    return found
+    return values

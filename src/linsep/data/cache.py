@@ -6,6 +6,7 @@ ends, however it ends. A disk is not filled up.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import shutil
@@ -126,13 +127,13 @@ class RowStore:
     def _write(self, place: int, array: Array) -> None:
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         if len(data) and not _has_room(self.folder, len(data)):
-            raise NoRoomError
+            raise NoRoomError(errno.ENOSPC, "no space left for rows", self.folder)
         self._lengths[place] += len(data)
         try:
             while data:
                 data = data[self._files[place].write(data) :]
         except OSError as error:  # somebody else may have filled the disk
-            raise NoRoomError from error
+            raise NoRoomError(error.errno, error.strerror, self.folder) from error
 
     @property
     def bytes(self) -> int:
@@ -229,12 +230,12 @@ def some_rows(rows: Rows, which: Array) -> Rows:
     if isinstance(rows, Dense) and len(which) * row_bytes <= IN_MEMORY:
         return take(rows, which)
     if isinstance(rows, Dense):
-        found = mapped_array((len(which), rows.data.shape[1]), rows.data.dtype)
+        copied = mapped_array((len(which), rows.data.shape[1]), rows.data.dtype)
         step = max(1, _PIECE // max(1, row_bytes))
         for start in range(0, len(which), step):
-            found[start : start + step] = rows.data[which[start : start + step]]
-        found.flags.writeable = False
-        return Dense(found)
+            copied[start : start + step] = rows.data[which[start : start + step]]
+        copied.flags.writeable = False
+        return Dense(copied)
     indptr = np.zeros(len(which) + 1, rows.indptr.dtype)
     np.cumsum(np.diff(rows.indptr)[which], out=indptr[1:])
     data, indices = (mapped_array((int(indptr[-1]),), part.dtype) for part in rows[:2])
@@ -246,11 +247,11 @@ def some_rows(rows: Rows, which: Array) -> Rows:
 
 def some_columns(x: Array, columns: Array) -> Array:
     """Copy some columns of an array, in C order, without holding many of them in memory."""
-    found = mapped_array((len(x), len(columns)), x.dtype)
+    copied = mapped_array((len(x), len(columns)), x.dtype)
     step = max(1, _PIECE // max(1, x.shape[1] * x.dtype.itemsize))
     for start in range(0, len(x), step):
-        found[start : start + step] = x[start : start + step, columns]
-    return found
+        copied[start : start + step] = x[start : start + step, columns]
+    return copied
 
 
 def renumbered(rows: Sparse, places: Array, position: Array) -> Sparse:
@@ -273,12 +274,12 @@ def _copy_rows(data, indices, indptr, which, some, columns):  # type: ignore[no-
 
 
 @compiled(error_model="numpy")
-def _count_kept(indptr, places, position, found):  # type: ignore[no-untyped-def]
+def _count_kept(indptr, places, position, kept):  # type: ignore[no-untyped-def]
     total = 0
     for i in range(indptr.size - 1):
         for p in range(indptr[i], indptr[i + 1]):
             total += position[places[p]] >= 0
-        found[i + 1] = total
+        kept[i + 1] = total
 
 
 @compiled(error_model="numpy")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrow_arrays import numpy_view, word, words, zero
+from linsep.data.arrow_arrays import decoded, numpy_view, word, words, zero
 from linsep.data.options import MISSING
 from linsep.data.schema import BOOLEAN, DATE, GROUPED, NUMBER, PERCENT, UNIT, WORD
 
@@ -102,20 +102,20 @@ def fits(kind: str, cell: str, point: str) -> bool:
 
 def split_unit(cell: str) -> tuple[str, str] | None:
     """Return the number and the unit of a cell as they are written; None if it has not exactly one unit."""
-    found = _WITH_UNIT.fullmatch(cell)
-    if found is None or (found[2] is None) == (found[4] is None) or (found[1] and found[3][0] in "+-"):
+    parts = _WITH_UNIT.fullmatch(cell)
+    if parts is None or (parts[2] is None) == (parts[4] is None) or (parts[1] and parts[3][0] in "+-"):
         return None
-    return found[1] + found[3].strip(), found[2] or found[4]
+    return parts[1] + parts[3].strip(), parts[2] or parts[4]
 
 
 def mixed_units(cells: Sequence[str]) -> list[str]:
     """Return the units of a column in which every cell has one, if they are several of the same quantity."""
     units = {}
     for cell in cells:
-        found = split_unit(cell)
-        if found is None:
+        parts = split_unit(cell)
+        if parts is None:
             return []
-        units[found[1]] = _MEASURES[found[1]]
+        units[parts[1]] = _MEASURES[parts[1]]
     return list(units) if len(units) > 1 and len(set(units.values())) == 1 else []
 
 
@@ -186,8 +186,8 @@ def decimal_sign(columns: Iterable[Sequence[str]], delimiter: str) -> str:
 
 
 def _bare(cell: str) -> str:
-    found = split_unit(cell)
-    return cell.strip().removesuffix("%") if found is None else found[0]
+    parts = split_unit(cell)
+    return cell.strip().removesuffix("%") if parts is None else parts[0]
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -206,15 +206,15 @@ def values(column: pa.StringArray, kind: str, point: str) -> np.ndarray[Any, np.
             cells = pc.utf8_lower(column)
             if not _all(pc.is_in(cells, words(["true", "false"])), column):
                 return None
-            found = pc.cast(pc.equal(cells, word("true")), pa.float64())
+            numbers = pc.cast(pc.equal(cells, word("true")), pa.float64())
         elif name == DATE:
-            found = _days(column, form)
+            numbers = _days(column, form)
         else:
             plain = plain_numbers(column, kind, point)
-            found = None if plain is None else pc.cast(plain, pa.float64())
+            numbers = None if plain is None else pc.cast(plain, pa.float64())
     except pa.ArrowInvalid:
         return None
-    return None if found is None else np.asarray(numpy_view(found), dtype=np.float64)
+    return None if numbers is None else np.asarray(numpy_view(numbers), dtype=np.float64)
 
 
 def without_missing(column: Any, marks: Collection[str]) -> Any:
@@ -222,8 +222,7 @@ def without_missing(column: Any, marks: Collection[str]) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     marked = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words(sorted(marks)).cast(column.type))
     return pc.if_else(marked, pa.scalar(None, column.type), column) if pc.any(marked).as_py() else column
 
@@ -294,7 +293,7 @@ def _days(column: Any, form: str) -> Any:
     if is_time(f"{DATE}:{form}"):
         return _seconds(column, form)
     if "%d" not in form:
-        column, form = pc.binary_join_element_wise(word("1970-01-01"), column, word(" ")), f"%Y-%m-%d {form}"
+        column, form = _on_first_day(column), f"%Y-%m-%d {form}"
     stamps = pc.strptime(column, format=form, unit="s")
     if "%d" in form:  # Arrow takes February 30 for a day of March
         digits = re.sub("%.", ".+?", re.escape(form).replace("%d", "(?P<day>[0-9]+)"))
@@ -314,11 +313,19 @@ def _seconds(column: Any, form: str) -> Any:
         parts = pc.extract_regex(column, r"^(?P<whole>[^.]*)(?P<fraction>\.[0-9]{1,6})$")
         column, fraction = pc.struct_field(parts, "whole"), pc.struct_field(parts, "fraction")
         form = form.removesuffix(_FRACTION)
-    moments = pc.binary_join_element_wise(word("1970-01-01"), column, word(" "))
-    whole = pc.strptime(moments, format=f"%Y-%m-%d {form}", unit="s").view(pa.int64())
+    whole = pc.strptime(_on_first_day(column), format=f"%Y-%m-%d {form}", unit="s").view(pa.int64())
     if fraction is None:
         return pc.cast(whole, pa.float64())
-    return pc.cast(pc.binary_join_element_wise(pc.cast(whole, pa.string()), fraction, word("")), pa.float64())
+    kind = fraction.type
+    return pc.cast(pc.binary_join_element_wise(pc.cast(whole, kind), fraction, word("").cast(kind)), pa.float64())
+
+
+def _on_first_day(times: Any) -> Any:
+    """Return times of day with a date before them."""
+    import pyarrow.compute as pc
+
+    day, blank = (word(text).cast(times.type) for text in ("1970-01-01", " "))
+    return pc.binary_join_element_wise(day, times, blank)
 
 
 def days(stamps: pa.Array) -> pa.Array:

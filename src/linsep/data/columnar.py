@@ -16,32 +16,20 @@ from linsep.data import cells
 from linsep.data.files import File, complaints, one_line
 from linsep.data.options import MISSING, Options
 from linsep.data.parallel import side_by_side
-from linsep.data.schema import (
-    DATE,
-    HASHED_TEXT,
-    HASHED_WORD,
-    NUMBER,
-    TEXT,
-    WORD,
-    CellError,
-    ColumnError,
-    Layout,
-    find,
-    is_numeric,
-)
+from linsep.data.schema import DATE, HASHED_TEXT, NUMBER, TEXT, WORD, CellError, ColumnError, Layout, find, is_numeric
 from linsep.data.sniffing import index_columns, shown
 from linsep.data.source import Piece
 from linsep.data.tables import (
-    PieceParts,
+    RawRows,
+    Sample,
     TableSource,
     WrongKindError,
-    choose,
-    finished,
+    feature_rows,
     is_plain,
     is_string,
     kind_of,
     labels,
-    parts,
+    raw_rows,
     value_type,
 )
 from linsep.data.words import Categories
@@ -83,22 +71,24 @@ def arrow_table(X: Any, names: Sequence[str] | None = None) -> pa.Table:
         names = list(dict.fromkeys(key for record in X for key in record)) if names is None else names
         return pa.table({str(name): _column(name, [record.get(name) for record in X]) for name in names})
     if hasattr(X, "iloc"):  # pandas
-        found = [str(name) for name in X.columns]
-        if len(set(found)) < len(found):
+        columns = [str(name) for name in X.columns]
+        if len(set(columns)) < len(columns):
             raise DataError("X", "two columns have the same name")
-        wanted = found if names is None else names
-        for name in wanted:
-            if name not in found:
-                find(name, found)
-        return pa.table({name: _column(name, X.iloc[:, found.index(name)]) for name in wanted})
+        wanted = columns if names is None else _known(names, columns)
+        return pa.table({name: _column(name, X.iloc[:, columns.index(name)]) for name in wanted})
     table = pa.table(X)
     if names is not None:
-        for name in names:
-            if name not in table.column_names:
-                find(name, table.column_names)
-        table = table.select(list(names))
+        table = table.select(_known(names, table.column_names))
     plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
     return table.cast(pa.schema([field.with_type(plain.get(field.type, field.type)) for field in table.schema]))
+
+
+def _known(names: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Return the names; one that is not among the columns is an error."""
+    for name in names:
+        if name not in columns:
+            find(name, columns)
+    return list(names)
 
 
 def _column(name: Any, values: Any) -> Any:
@@ -109,8 +99,8 @@ def _column(name: Any, values: Any) -> Any:
         kinds = {type(cell) for cell in values if cell is not None and cell == cell}
     odd = next((kind for kind in kinds if not issubclass(kind, str | int | float | bool)), None)
     if odd is not None:
-        what = f"holds values of type {odd.__name__}, which are neither numbers nor words nor dates"
-        raise DataError(f"X, column {str(name)!r}", what)
+        message = f"holds values of type {odd.__name__}, which are neither numbers nor words nor dates"
+        raise DataError(f"X, column {str(name)!r}", message)
     return pa.array([None if cell is None or cell != cell else str(cell) for cell in values], pa.large_string())
 
 
@@ -120,14 +110,13 @@ class TypedSource(TableSource):
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         with self.opened(files[0]) as table:
-            schema = table.schema
-            names = self.column_names = list(schema.names)
+            names = self.column_names = list(table.schema.names)
             if len(set(names)) < len(names):
                 raise ReadError(files[0].name, "two columns have the same name")
             try:
-                self.target, chosen = choose(names, options, index_columns(schema.metadata))
+                self.target, chosen = self._choose(index_columns(table.schema.metadata))
                 self._name = None if self.target is None or not options.labels else names[self.target]
-                layout = self._decide(table, schema, chosen) if options.layout is None else Layout(())
+                layout = self._decide(table, chosen) if options.layout is None else Layout(())
             except ColumnError as error:
                 raise ReadError(files[0].name, str(error), *error.settings) from None
         self._arrange(layout)
@@ -136,79 +125,77 @@ class TypedSource(TableSource):
         """Open a file: a context in which its columns are."""
         return opened(file, self.options.format)
 
-    def note(self, where: str, what: str, *settings: tuple[str, Any]) -> None:
-        """Tell of a decision; options are those of `linsep.read`."""
-        file = self.files[0]
-        if isinstance(file, HeldTable) and not file.read:
-            what = what.replace("{0}", "linsep.read(X, {0})")
-        super().note(where, what, *settings)
+    @property
+    def _is_argument(self) -> bool:
+        """Whether the rows are a frame that was given to a function without options of its own for reading it."""
+        return isinstance(self.files[0], HeldTable) and not self.files[0].read
 
-    def _decide(self, table: Any, schema: pa.Schema, chosen: list[int]) -> Layout:
+    def note(self, where: str, message: str, *settings: tuple[str, Any]) -> None:
+        """Tell of a decision; options are those of `linsep.read`."""
+        super().note(where, message.replace("{0}", "linsep.read(X, {0})") if self._is_argument else message, *settings)
+
+    def _decide(self, table: OpenTable, chosen: list[int]) -> Layout:
         """Decide by the types, and by the first rows, what becomes of each column."""
-        names, options = list(schema.names), self.options
-        asked, hashed = self._asked(), options.hash_bits is not None
-        kinds = {}
+        schema, names, asked, where = table.schema, self.column_names, self._asked(), self.files[0].name
         for j in chosen:
-            own = schema.field(j).type
-            if pa.types.is_dictionary(own) and is_plain(own.value_type):
+            kind = schema.field(j).type
+            if pa.types.is_dictionary(kind) and is_plain(kind.value_type):
                 asked.setdefault(j, WORD)  # categories that are numbers are no quantities
-            kinds[j] = kind_of(names[j], own, category=asked.get(j) == WORD, text=asked.get(j) == TEXT, hashed=hashed)
+        kinds = {j: kind_of(names[j], schema.field(j).type, asked.get(j)) for j in chosen}
         wanted = [*chosen, *([] if self.target is None else [self.target])]
         batch = table.first_rows([names[j] for j in wanted])
-        first = {names[j]: [] if batch is None else batch.column(names[j]).to_pylist() for j in wanted}
-        columns = [(j, names[j], kinds[j], [cell for cell in first[names[j]] if cell is not None]) for j in chosen]
-        columns = self._spelled(table, schema, columns, asked)
-        if self._name is not None:
-            values = [cell for cell in first[self._name] if cell is not None and cell == cell]
+        first = {j: [] if batch is None else batch.column(names[j]).to_pylist() for j in wanted}
+        samples = [Sample(j, names[j], kinds[j], [cell for cell in first[j] if cell is not None]) for j in chosen]
+        samples = self._written_kinds(table, samples, asked)
+        if self._name is not None and self.target is not None:
+            values = [cell for cell in first[self.target] if cell is not None and cell == cell]
             finite = all(isinstance(cell, int | float) and abs(cell) < float("inf") for cell in values)
-            self._check_label(self._name, values, columns, measurable=bool(values) and finite)
-        taken = self._leave_out(columns, asked, index_columns(schema.metadata))
-        for name, kind in taken:
-            message, settings = self.explained(name, kind)
+            self._check_label(self._name, values, samples, measurable=bool(values) and finite)
+        columns = self._without_ids(samples, asked, index_columns(schema.metadata))
+        for name, kind in columns:
             written = is_string(value_type(schema.field(name).type))
+            message, settings = self.explained(name, kind) if written else ("", ())
             if kind == NUMBER and written:
-                message = "numbers that are written as text ({0} reads them as words)"
-                settings = (("categorical", name),)
-            if kind != DATE and message and written:
-                self.note(self.files[0].name, f"column {name!r} holds {message}", *settings)
-            if kind == DATE:
+                message, settings = (
+                    "numbers that are written as text ({0} reads them as words)",
+                    (("categorical", name),),
+                )
+            elif kind == DATE:
                 time = pa.types.is_time(schema.field(name).type)
-                what = "times of day" if time else "dates or times"
-                unit = "seconds since midnight" if time else "days since 1970-01-01"
-                message = f"column {name!r} holds {what}: read as {unit} ({{0}} leaves it out)"
-                self.note(self.files[0].name, message, ("ignore", name))
-        return self._new_layout(taken, True, self._name)
+                message = "times of day" if time else "dates or times"
+                message += f": read as {'seconds since midnight' if time else 'days since 1970-01-01'}"
+                message, settings = f"{message} ({{0}} leaves it out)", (("ignore", name),)
+            if message:
+                self.note(where, f"column {name!r} holds {message}", *settings)
+        return self._new_layout(columns, True, self._name)
 
-    def _spelled(
-        self, table: Any, schema: pa.Schema, columns: list[tuple[int, str, str, list[Any]]], asked: Mapping[int, str]
-    ) -> list[tuple[int, str, str, list[Any]]]:
+    def _written_kinds(self, table: OpenTable, samples: list[Sample], asked: Mapping[int, str]) -> list[Sample]:
         """Return the columns with the kinds of those whose strings are numbers or dates, as they would be in a CSV."""
         marks = frozenset(self.number_format.missing)
         strings = {
-            j: [cell for cell in first if cell.strip() not in marks]
-            for j, _, kind, first in columns
-            if kind in (WORD, HASHED_WORD) and asked.get(j) != WORD and is_string(value_type(schema.field(j).type))
+            sample.place: [cell for cell in sample.cells if cell.strip() not in marks]
+            for sample in samples
+            if sample.kind == WORD
+            and asked.get(sample.place) != WORD
+            and is_string(value_type(table.schema.field(sample.place).type))
         }
         if self.number_format.decimal is None and strings:
-            sign = cells.decimal_sign(strings.values(), ",")
-            self.number_format = self.number_format._replace(decimal=sign)
-            if sign == ",":
-                what = "linsep reads commas as decimal marks ({0} turns this off)"
-                self.note(self.files[0].name, what, ("decimal", "."))
-        held, found = getattr(table, "held", None), []
-        for j, name, kind, first in columns:
-            if strings.get(j):
-                kind = self._written_kind(j, strings[j], asked)
-                if held is not None and is_numeric(kind) and j not in asked:
-                    whole = cells.without_missing(held.column(name).combine_chunks(), marks)
+            self.number_format = self.number_format._replace(decimal=cells.decimal_sign(strings.values(), ","))
+            self._note_decimal_comma()
+        decided = []
+        for sample in samples:
+            (j, name, kind, _), written = sample, strings.get(sample.place)
+            if written:
+                kind = self._written_kind(j, written, asked)
+                if table.held is not None and is_numeric(kind) and j not in asked:
+                    whole = cells.without_missing(table.held.column(name).combine_chunks(), marks)
                     if cells.values(whole, kind, self.number_format.point) is None:
                         kind = WORD  # not all of them are
-                odd = self._first_odd(strings[j]) if kind == WORD else None
+                odd = self._first_odd(written) if kind == WORD else None
                 if odd is not None:
-                    self._tell_of_word(self.files[0].name, name, strings[j][odd])
-                kind = self._hash(kind)
-            found.append((j, name, kind, first))
-        return found
+                    self._note_word(self.files[0].name, name, written[odd])
+            decided.append(sample._replace(kind=self._hash(kind)))
+        return decided
 
     def _read(self, file: File) -> Iterator[Piece]:
         kinds = dict(self._layout.columns)
@@ -241,12 +228,11 @@ class TypedSource(TableSource):
             return self.wrong_kind(where, error.column, str(error))
         return self.error(where, str(error), *error.settings)
 
-    def error(self, where: str, what: str, *settings: tuple[str, Any]) -> ReadError:
+    def error(self, where: str, message: str, *settings: tuple[str, Any]) -> ReadError:
         """Return an error; the options of a frame are those of `linsep.read`."""
-        file = self.files[0]
-        if isinstance(file, HeldTable) and not file.read and settings:
-            what, settings = f"{what}; linsep.read(X, {settings[0][0]}=...) can take it", ()
-        return ReadError(where, what, *settings)
+        if self._is_argument and settings:
+            message, settings = f"{message}; linsep.read(X, {settings[0][0]}=...) can take it", ()
+        return ReadError(where, message, *settings)
 
     def cells(self, names: list[str]) -> Iterator[Any]:
         """Yield the cells of some columns, a block at a time."""
@@ -254,7 +240,7 @@ class TypedSource(TableSource):
             with self.opened(file) as table:
                 yield from (batch for batch, _ in table.batches(names, self.options.block_bytes))
 
-    def _take(self, batch: pa.RecordBatch) -> tuple[PieceParts, Array | None, Array | None]:
+    def _take(self, batch: pa.RecordBatch) -> tuple[RawRows, Array | None, Array | None]:
         """Return rows and labels of a batch, and which of its rows have a label, None for all of them."""
         rows, point = batch, self.number_format.point
         for name in self._layout.numbers:
@@ -262,10 +248,10 @@ class TypedSource(TableSource):
             if place >= 0 and is_string(value_type(batch.schema.field(place).type)):
                 column = cells.without_missing(batch.column(place), self.number_format.missing)
                 rows = rows.set_column(place, name, column)
-        if self._name is None:
-            return self._parts(rows, point), None, None
-        y, kept = labels(batch.column(self._name), self._name, self.options.missing)
-        return self._labeled_parts(rows, self._name, kept, point), y, kept
+        y = labeled = None
+        if self._name is not None:
+            y, labeled = labels(batch.column(self._name), self._name, self.options.missing)
+        return self._raw_rows(rows, self._name, labeled, point), y, labeled
 
 
 class ReadRows(NamedTuple):
@@ -301,12 +287,12 @@ class RowReader:
         try:
             table = arrow_table(X, self.names)
             for place, (name, kind) in enumerate(self.layout.columns):
-                own = table.schema.field(place).type
-                if pa.types.is_null(own):
+                stored = table.schema.field(place).type
+                if pa.types.is_null(stored):
                     table = table.set_column(place, name, pa.nulls(len(table), pa.string()))
                     continue
-                check_kind(name, kind, own)
-                if is_string(value_type(own)):
+                check_kind(name, kind, stored)
+                if is_string(value_type(stored)):
                     marks = self.marks if is_numeric(kind) else self.marks - self._words
                     column = cells.without_missing(table.column(place).combine_chunks(), marks)
                     table = table.set_column(place, name, self._iso_dates(column, kind))
@@ -314,27 +300,27 @@ class RowReader:
             raise DataError("X", f"{error}; the model learned from it") from None
         categories = copy(self._categories)
         try:
-            found = parts(table, self.layout, "skip" if self.missing == "error" else self.missing, point=self.point)
+            raw = raw_rows(table, self.layout, "skip" if self.missing == "error" else self.missing, point=self.point)
         except CellError as error:
-            what = f"{shown(str(error))} is not a number" if isinstance(error, WrongKindError) else str(error)
-            raise DataError(f"X: row {error.row}, column {error.column!r}", what) from None
-        X = finished(found, self.layout, categories, self.missing)
-        why = ""
-        if found.kept is not None and not found.kept.all():
-            lost = int(np.argmin(found.kept))
-            empty = [name for name in self.layout.numbers if table.column(name)[lost].as_py() in (None, "")]
-            why = f"row {lost} has no value in column {empty[0]!r}" if empty else f"row {lost} has an empty cell"
-        return ReadRows(X, found.kept if why else None, why, categories.unseen)
+            message = f"{shown(str(error))} is not a number" if isinstance(error, WrongKindError) else str(error)
+            raise DataError(f"X: row {error.row}, column {error.column!r}", message) from None
+        X = feature_rows(raw, self.layout, categories, self.missing)
+        if raw.kept is None or raw.kept.all():
+            return ReadRows(X, None, "", categories.unseen)
+        lost = int(np.argmin(raw.kept))
+        empty = [name for name in self.layout.numbers if table.column(name)[lost].as_py() in (None, "")]
+        why = f"row {lost} has no value in column {empty[0]!r}" if empty else f"row {lost} has an empty cell"
+        return ReadRows(X, raw.kept, why, categories.unseen)
 
 
-def check_kind(name: str, own: str, kind: pa.DataType) -> None:
-    """Refuse a column that has another kind than was expected; numbers and dates may be written as text."""
-    text = own in (TEXT, HASHED_TEXT)
-    found = kind_of(name, kind, category=not is_numeric(own) and not text, text=text)
-    if is_numeric(found) != is_numeric(own) and not is_string(value_type(kind)):
-        wanted = NUMBER if is_numeric(own) else own
-        raise ColumnError(f"column {name!r} is a {found} here, but a {wanted} was expected")
-    if found == DATE and not own.startswith(DATE):
+def check_kind(name: str, expected: str, stored: pa.DataType) -> None:
+    """Refuse a column of another kind than was expected; numbers and dates may be written as text."""
+    asked = None if is_numeric(expected) else TEXT if expected in (TEXT, HASHED_TEXT) else WORD
+    kind = kind_of(name, stored, asked)
+    if is_numeric(kind) != is_numeric(expected) and not is_string(value_type(stored)):
+        wanted = NUMBER if is_numeric(expected) else expected
+        raise ColumnError(f"column {name!r} is a {kind} here, but a {wanted} was expected")
+    if kind == DATE and not expected.startswith(DATE):
         raise ColumnError(f"column {name!r} is a date here, but a number was expected")
 
 
@@ -345,8 +331,11 @@ def check_kind(name: str, own: str, kind: pa.DataType) -> None:
 class ParquetTable:
     """A Parquet file that is open; other formats have the same methods, and ``TABLES`` their names.
 
-    ``part_bytes`` are the bytes of the parts that can be read by themselves (row groups, batches), 0 if unknown.
+    ``part_bytes`` are the bytes of the parts that can be read by themselves (row groups, batches), 0 if unknown; a
+    table in memory is ``held``.
     """
+
+    held: pa.Table | None = None
 
     def __init__(self, whole: Any) -> None:
         import pyarrow.parquet as pq  # slow to import
@@ -412,10 +401,10 @@ class ArrowTable:
 
     def first_rows(self, names: list[str]) -> pa.RecordBatch | None:
         """Return the first rows of some columns."""
-        found = next(iter(self._stream), None) if self._stream else self._get(0) if self.part_bytes else None
-        if found is None:
+        batch = next(iter(self._stream), None) if self._stream else self._get(0) if self.part_bytes else None
+        if batch is None:
             return None
-        part = found.select(names).slice(0, _ROWS)
+        part = batch.select(names).slice(0, _ROWS)
         part.validate(full=True)
         return part
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -30,9 +30,21 @@ from linsep.data.labels import label, tidy
 from linsep.data.options import MISSING, Options
 from linsep.data.parallel import cores, side_by_side
 from linsep.data.schema import DATE, NUMBER, WORD, CellError, ColumnError, Layout, find, is_numeric
-from linsep.data.sniffing import Line, columns_of, form_of, head, is_id, is_utf16, more_rows, numbered, preamble, shown
+from linsep.data.sniffing import (
+    Line,
+    columns_of,
+    form_of,
+    head,
+    is_id,
+    is_utf16,
+    more_rows,
+    not_utf8,
+    numbered,
+    preamble,
+    shown,
+)
 from linsep.data.source import SHORT, Piece
-from linsep.data.tables import PieceParts, TableSource, WrongKindError, choose
+from linsep.data.tables import RawRows, Sample, TableSource, WrongKindError
 from linsep.data.text_parsers import LABEL, UNWANTED, LineError, last_record, parse_table
 from linsep.errors import ReadError
 from linsep.problem import Array
@@ -92,30 +104,29 @@ class DelimitedSource(TableSource):
         file.skip_rows = 0
         if options.skip_rows is not None:
             file.skip_rows = options.skip_rows
-        elif options.comment is None and not (file.part is not None and file.part[0] > 0):
+        elif options.comment is None and not file.begins_inside:
             file.skip_rows = preamble(file)
 
     # -----------------------------------------------------------------------------------------------------------
     # What the columns are
 
-    def _choose(self) -> tuple[int | None, list[int]]:
+    def _choose(self, index: Collection[str] = ()) -> tuple[int | None, list[int]]:
         layout = self.options.layout
         unnamed = layout is not None and not layout.named and not self.options.labels
         if unnamed and len(self.column_names) == len(layout.columns):  # no target: the features are all there is
             self.column_names = [name for name, _ in layout.columns]
             return None, list(range(len(self.column_names)))
-        return choose(self.column_names, self.options)
+        return super()._choose(index)
 
     def _decide(self, rows: list[Line], chosen: list[int]) -> Layout:
-        asked, marks = self._asked(), self.number_format.missing
-        columns = []
+        asked, marks, names = self._asked(), self.number_format.missing, self.column_names
+        samples = []
         for j, column in zip(chosen, columns_of(rows, chosen, marks), strict=True):
-            self._evidence[self.column_names[j]] = column
+            self._evidence[names[j]] = column
             kind = self._written_kind(j, column, asked)
             if kind == WORD and is_id(column):  # a factor of thousands of words looks like that in few rows
                 (column,) = columns_of(more_rows(self.files[0], self.delimiter, self.has_header), [j], marks)
-            columns.append((j, self.column_names[j], self._hash(kind), column))
-        target = None if self.target is None else self.column_names[self.target]
+            samples.append(Sample(j, names[j], self._hash(kind), column))
         if self.target is not None:
             labels: list[Any] = columns_of(rows, [self.target], marks)[0]
             kind = cells.kind_of(labels, self.number_format) if labels else WORD
@@ -123,30 +134,25 @@ class DelimitedSource(TableSource):
             if is_numeric(kind) and not dates:
                 values = cells.values(words(labels), kind, self.number_format.point)
             labels = values.tolist() if values is not None else labels if dates else [cell.strip() for cell in labels]
-            self._check_label(str(target), labels, columns, measurable=dates or values is not None)
-        taken = self._leave_out(columns, asked)
-        self._tell(rows, dict(taken))
-        return self._new_layout(taken, self.has_header, target)
-
-    def _tell(self, rows: list[Line], kinds: dict[str, str]) -> None:
-        name = self.files[0].name
+            self._check_label(names[self.target], labels, samples, measurable=dates or values is not None)
+        columns = self._without_ids(samples, asked)
         if self._counted:
-            self.note(
-                name, "linsep reads the first row as the names of columns ({0} reads it as data)", ("header", False)
-            )
-        if self.options.decimal is None and self.number_format.point == ",":
-            self.note(name, "linsep reads commas as decimal marks ({0} turns this off)", ("decimal", "."))
-        asked = self._asked()
-        for column, kind in kinds.items():
-            message, settings = self.explained(column, kind)
-            if message:
-                self.note(name, f"column {self.named(column)} holds {message}", *settings)
-            if kind == WORD and asked.get(j := self.column_names.index(column)) != WORD:
-                marks = self.number_format.missing
+            message = "linsep reads the first row as the names of columns ({0} reads it as data)"
+            self.note(self.files[0].name, message, ("header", False))
+        self._note_decimal_comma()
+        for name, kind in columns:
+            self._explain(name, kind)
+            if kind == WORD and asked.get(j := names.index(name)) != WORD:
                 there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in marks]
                 odd = self._first_odd([row.cells[j] for row in there])
                 if odd is not None:
-                    self._tell_of_word(f"{name}:{there[odd].number}", column, there[odd].cells[j])
+                    self._note_word(f"{self.files[0].name}:{there[odd].number}", name, there[odd].cells[j])
+        return self._new_layout(columns, self.has_header, None if self.target is None else names[self.target])
+
+    def _explain(self, column: str, kind: str) -> None:
+        message, settings = self.explained(column, kind)
+        if message:
+            self.note(self.files[0].name, f"column {self.named(column)} holds {message}", *settings)
 
     def pieces(self) -> Generator[Piece]:
         """Yield the rows of all files as they are read, once the first of them have decided what the columns are."""
@@ -183,15 +189,15 @@ class DelimitedSource(TableSource):
         if kind == dict(self._layout.columns)[column]:
             kind = WORD  # it does not serve after all: no column is read again and again
         if kind == WORD and is_id(self._evidence[column]):
-            what = f"{shown(late.cell)} is not a number, and as words almost all cells of the column would differ"
-            raise ReadError(late.where, what, ("categorical", column), ("ignore", column)) from None
+            message = f"{shown(late.cell)} is not a number, and as words almost all cells of the column would differ"
+            raise ReadError(late.where, message, ("categorical", column), ("ignore", column)) from None
         self._evidence[column].append(late.cell)
-        taken = tuple((n, self._hash(kind) if n == column else k) for n, k in self._layout.columns)
-        self._arrange(replace(self._layout, columns=taken, categories=()))
+        columns = tuple((n, self._hash(kind) if n == column else k) for n, k in self._layout.columns)
+        self._arrange(replace(self._layout, columns=columns, categories=()))
         if kind == WORD:
-            self._tell_of_word(late.where.partition(", column")[0], column, late.cell)
+            self._note_word(late.where.partition(", column")[0], column, late.cell)
         else:
-            self._tell([], {column: kind})
+            self._explain(column, kind)
         return kind
 
     # -----------------------------------------------------------------------------------------------------------
@@ -200,17 +206,16 @@ class DelimitedSource(TableSource):
     def _read(self, file: File) -> Iterator[Piece]:
         self._prepare(file)
         shape = self._shape(file)
-        inside = file.part is not None and file.part[0] > 0
-        skip = 0 if inside else shape.lines
+        skip = 0 if file.begins_inside else shape.lines
         line = 1 + skip
         empty = Buffers().empty
         for piece, result in side_by_side(self._texts(file, skip), lambda piece: self._parse(piece, shape, empty)):
             with self._faults(file, shape, piece, line):
-                found, y, lines, labeled = result.result()
+                raw, y, lines, labeled = result.result()
             line += lines
             self._taken += len(piece)
-            if found is not None:
-                yield self._piece(found, y, labeled)
+            if raw is not None:
+                yield self._piece(raw, y, labeled)
 
     @contextmanager
     def _faults(self, file: File, shape: Shape, piece: Any, line: int) -> Iterator[None]:
@@ -233,7 +238,7 @@ class DelimitedSource(TableSource):
         names, lines = self.column_names, 0
         if self.has_header:
             first = file
-            if file.part is not None and file.part[0] > 0:  # the header is at the beginning of the file
+            if file.begins_inside:  # the header is at the beginning of the file
                 first = File(file.path)
                 self._prepare(first)
             header = next(numbered(head(first)[0], 1, self.delimiter), None)
@@ -245,8 +250,8 @@ class DelimitedSource(TableSource):
             there, target = set(names), self._target_name
             for name in [*(name for name, _ in self._layout.columns), *([target] if target else [])]:
                 if name not in there and file is not self.files[0]:
-                    what = f"the header differs from that of {self.files[0].name}: no column is named {name!r}"
-                    raise ReadError(f"{file.name}:1", what)
+                    message = f"the header differs from that of {self.files[0].name}: no column is named {name!r}"
+                    raise ReadError(f"{file.name}:1", message)
             if len(there) < len(names):
                 raise ReadError(f"{file.name}:1", "two columns have the same name")
         wanted = {name: place for place, name in enumerate(self._layout.numbers)}
@@ -287,11 +292,11 @@ class DelimitedSource(TableSource):
             parse = partial(self._table, shape=shape, conversion=conversion)
             for piece, table in side_by_side(self._texts(file, shape.lines), parse):
                 with self._faults(file, shape, piece, line):
-                    found = table.result()
+                    block = table.result()
                 line += bytes(piece).count(b"\n")
                 size = len(piece)  # its buffer is used again
-                if found is not None:
-                    yield found
+                if block is not None:
+                    yield block
                 self._taken += size
 
     def excerpts(self, rows: Sequence[int]) -> Iterator[bytes]:
@@ -335,33 +340,34 @@ class DelimitedSource(TableSource):
                 while skip and start < len(text):
                     start, skip = text.index(b"\n", start) + 1, skip - 1
                 if re.search(rb"\r(?!\n)", text[:start]):
-                    what = "the line ends in CR alone: convert the line endings to LF or CR LF"
-                    raise ReadError(f"{file.name}:1", what)
+                    message = "the line ends in CR alone: convert the line endings to LF or CR LF"
+                    raise ReadError(f"{file.name}:1", message)
             if start < len(piece):
                 yield piece[start:]
 
     def _parse(
         self, piece: memoryview, shape: Shape, empty: Callable[..., Array]
-    ) -> tuple[PieceParts | None, Array | None, int, Array | None]:
+    ) -> tuple[RawRows | None, Array | None, int, Array | None]:
         """Return the rows of whole lines, None if there are none, their labels, their lines, and who has a label."""
         target = self._target_name
-        y = kept = None
+        y = labeled = None
         plain = None if shape.places is None else parse_table(piece, ord(self.delimiter), shape.places, empty)
         if plain is not None:
             X, words, longest = plain
             self.long_numbers |= longest > SHORT
             if target is not None:
-                y, kept = self._labels(words)
-            if kept is None:
-                return PieceParts(X), y, len(X), None
-            return PieceParts(X[kept], missing={str(target): int(np.count_nonzero(~kept))}), y, len(X), kept
+                y, labeled = self._labels(words)
+            if labeled is None:
+                return RawRows(X), y, len(X), None
+            missing = {str(target): int(np.count_nonzero(~labeled))}
+            return RawRows(X[labeled], missing=missing), y, len(X), labeled
         self.long_numbers = True  # for all that is known
         table, lines = self._table(piece, shape, self._conversion()), bytes(piece).count(b"\n")
         if table is None:
             return None, None, lines, None
         if target is not None:
-            y, kept = self._labels(table.column(target).combine_chunks())
-        return self._labeled_parts(table, str(target), kept, self.number_format.point), y, lines, kept
+            y, labeled = self._labels(table.column(target).combine_chunks())
+        return self._raw_rows(table, target, labeled, self.number_format.point), y, lines, labeled
 
     def _table(self, piece: memoryview, shape: Shape, conversion: pa.csv.ConvertOptions) -> pa.Table | None:
         """Return some columns of whole rows of text, None if there are none."""
@@ -423,10 +429,10 @@ class DelimitedSource(TableSource):
         numeric = {self.column_names[find(name, self.column_names)] for name in self.options.numeric}
         if self.options.layout is not None or column in numeric:
             hint = (("categorical", column),) if len(cell) <= 40 and self.options.layout is None else ()
-            what = f"{shown(cell)} is not a number" + (" ({0} reads the column as words)" if hint else "")
-            return ReadError(where, what, *hint)
-        what = f"{shown(cell)} differs in kind from the cells above ({{0}} reads the column as words)"
-        late = OddCellError(where, what, ("categorical", column))
+            message = f"{shown(cell)} is not a number" + (" ({0} reads the column as words)" if hint else "")
+            return ReadError(where, message, *hint)
+        message = f"{shown(cell)} differs in kind from the cells above ({{0}} reads the column as words)"
+        late = OddCellError(where, message, ("categorical", column))
         late.column, late.cell = column, cell
         return late
 
@@ -435,18 +441,16 @@ class DelimitedSource(TableSource):
         numbers = [(j, name) for j, name in enumerate(shape.names) if is_numeric(kinds.get(name, WORD))]
         marks = self._missing_marks()
         try:
-            for where, row in numbered(piece.decode(), line, self.delimiter):
+            for number, row in numbered(piece.decode(), line, self.delimiter):
+                where = f"{file.name}:{number}"
                 if len(row) != len(shape.names):
-                    found = f"the row has {len(row)} cell{'s' * (len(row) != 1)}"
-                    what = f"{found}, but the table has {len(shape.names)} columns"
-                    return ReadError(f"{file.name}:{where}", what)
+                    message = f"the row has {len(row)} cell{'s' * (len(row) != 1)}"
+                    return ReadError(where, f"{message}, but the table has {len(shape.names)} columns")
                 for j, name in numbers:
                     if row[j] not in marks and not cells.fits(kinds[name], row[j], self.number_format.point):
-                        return self.wrong_kind(f"{file.name}:{where}, column {self.named(name)}", name, row[j])
+                        return self.wrong_kind(f"{where}, column {self.named(name)}", name, row[j])
         except UnicodeDecodeError as bad:
-            number = line + piece[: bad.start].count(b"\n")
-            what = "the text is not UTF-8: give its encoding, such as {0}"
-            return ReadError(f"{file.name}:{number}", what, ("encoding", "latin-1"))
+            return not_utf8(file.name, line + piece[: bad.start].count(b"\n"))
         return ReadError(file.name, f"after line {line}: {error}")
 
 

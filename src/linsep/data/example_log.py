@@ -69,8 +69,8 @@ class LogRows(NamedTuple):
             return self
         if self.indptr is None or self.indices is None:
             return LogRows(self.data[start:stop])
-        own = slice(int(self.indptr[start]), int(self.indptr[stop]))
-        return LogRows(self.data[own], self.indices[own], self.indptr[start : stop + 1] - self.indptr[start])
+        stored = slice(int(self.indptr[start]), int(self.indptr[stop]))
+        return LogRows(self.data[stored], self.indices[stored], self.indptr[start : stop + 1] - self.indptr[start])
 
     def only(self, kept: Array) -> LogRows:
         """Return sparse rows with some of their stored numbers."""
@@ -234,23 +234,23 @@ class Columns:
 
     def number(self, name: str, grow: bool) -> int:
         """Return the column of a number; if there is none, a new one, or `UNKNOWN`."""
-        found = self.names.get(name)
-        if type(found) is int:
-            return found
+        known = self.names.get(name)
+        if type(known) is int:
+            return known
         if not grow:
             return UNKNOWN
-        if found is not None:
+        if known is not None:
             raise DataError("", f"{name!r} is a number here, but was a word before: send it as a string")
         return self._add(1, None, name, None)
 
     def word(self, name: str, word: str, grow: bool) -> int:
         """Return the column of a word; if there is none, a new one, or `UNKNOWN`."""
-        found = self.names.get(name, {})
-        if isinstance(found, dict) and word in found:
-            return found[word]
+        known = self.names.get(name, {})
+        if isinstance(known, dict) and word in known:
+            return known[word]
         if not grow:
             return UNKNOWN
-        if not isinstance(found, dict):
+        if not isinstance(known, dict):
             raise DataError("", f"{name!r} is the word {word[:40]!r} here, but was a number before")
         return self._add(1, None, name, word)
 
@@ -267,8 +267,8 @@ class Columns:
         columns: dict[str, str] = {}
         for _, count, position, name, word in self.entries:
             if name is None:
-                own = (str(position + j) for j in range(count))  # type: ignore[operator]
-                columns |= {f"[{j}]" if j in self.names else j: NUMBER for j in own}
+                numbers = (str(position + j) for j in range(count))  # type: ignore[operator]
+                columns |= {f"[{j}]" if j in self.names else j: NUMBER for j in numbers}
             else:
                 columns.setdefault(name, NUMBER if word is None else WORD)
         places = {name: place for place, name in enumerate(columns)}
@@ -323,8 +323,8 @@ def encode(x: list[Any] | ExampleTable | LogRows, columns: Columns, *, grow: boo
 def _moved(rows: LogRows, places: Array) -> LogRows:
     """Return rows with their columns at other places; those that have none are left out."""
     assert rows.indices is not None
-    found = np.append(places, np.int32(UNKNOWN))[np.minimum(rows.indices, len(places))]
-    return rows._replace(indices=found).only(found >= 0)
+    moved = np.append(places, np.int32(UNKNOWN))[np.minimum(rows.indices, len(places))]
+    return rows._replace(indices=moved).only(moved >= 0)
 
 
 def _encode_each(x: list[Any], columns: Columns, grow: bool) -> LogRows:

@@ -192,11 +192,11 @@ def _matching_urls(url: str) -> list[str]:
     system, folder = _storage(f"{base}{mark}{query}")
     try:
         with _answers(url):
-            found = system.get_file_info(FileSelector(folder, recursive="/" in rest))
+            infos = system.get_file_info(FileSelector(folder, recursive="/" in rest))
     except FileNotFoundError:
         _check_bucket(system, f"{folder}/{rest}", url)
         return []
-    files = [one.path for one in found if one.type == FileType.File]
+    files = [one.path for one in infos if one.type == FileType.File]
     names = [path[len(folder.rstrip("/")) + 1 :] for path in files]
     return [f"{base}/{quote(name)}{mark}{query}" for name in sorted(names) if _fits(name, rest)]
 
@@ -416,6 +416,11 @@ class File:
         return self.path is not None and is_url(self.path)
 
     @property
+    def begins_inside(self) -> bool:
+        """Whether it is a part that does not begin where the file does."""
+        return self.part is not None and self.part[0] > 0
+
+    @property
     def is_spent(self) -> bool:
         """Whether it is a stream whose bytes are gone."""
         return self.path is None and self._spent
@@ -445,8 +450,8 @@ class File:
             if recoded:
                 stream = pa.transcoding_input_stream(stream, self.encoding, "utf-8")
             if self.comment or self.skip_rows:
-                begun = self.part is not None and self.part[0] > 0
-                stream = io.BufferedReader(_Blanked(stream, self.comment, 0 if begun else self.skip_rows), 1 << 16)
+                skip = 0 if self.begins_inside else self.skip_rows
+                stream = io.BufferedReader(_Blanked(stream, self.comment, skip), 1 << 16)
             try:
                 yield stream
             except UnicodeError as error:
@@ -649,7 +654,7 @@ def pieces(
 
 def files(path: Any, *, spool: bool = True) -> list[File]:
     """Return the files that a path, a glob, a stream, or a list of them stands for."""
-    found: list[File] = []
+    opened: list[File] = []
     for one in path if isinstance(path, list | tuple) else [path]:
         pattern = os.fspath(one) if isinstance(one, str | os.PathLike) else ""
         # in a URL a question mark begins a query; the name of an existing file is no pattern
@@ -659,16 +664,16 @@ def files(path: Any, *, spool: bool = True) -> list[File]:
                 names = _matching_urls(pattern) if is_url(pattern) else sorted(glob.glob(pattern, recursive=True))
             if not names:
                 raise ReadError(name, "no file matches this pattern")
-            found += [File(name) for name in names]
+            opened += [File(name) for name in names]
         else:
-            found.append(File(one, spool=spool))
-    if not found:
+            opened.append(File(one, spool=spool))
+    if not opened:
         raise ReadError("", "no files given")
-    for file in found:
+    for file in opened:
         if file.path is not None:
             if not is_url(file.path) and os.path.isdir(file.path):
                 raise ReadError(file.name, "is a folder, not a file")
             with complaints(file.name):
                 if not exists(file.path):
                     raise ReadError(file.name, "no such file")
-    return found
+    return opened

@@ -19,7 +19,7 @@ from linsep.data.parallel import cores, side_by_side
 from linsep.data.schema import CellError, ColumnError
 from linsep.data.sniffing import numbered_lines
 from linsep.data.source import Piece
-from linsep.data.tables import PieceParts
+from linsep.data.tables import RawRows
 from linsep.errors import ReadError
 from linsep.problem import Array
 
@@ -73,22 +73,22 @@ class JsonSource(TypedSource):
                 number = next(number for row, number in enumerate(numbered_lines(text, line)) if row == error.row)
                 raise self._cell_error(f"{file.name}:{number}, column {error.column!r}", error) from None
 
-    def _parse(self, file: File, text: bytes, line: int) -> tuple[PieceParts, Array | None, Array | None]:
+    def _parse(self, file: File, text: bytes, line: int) -> tuple[RawRows, Array | None, Array | None]:
         """Return the rows and labels of some lines, and which of them have a label."""
         names = [name for name, _ in self._layout.columns] + ([] if self._name is None else [self._name])
         table = self._wanted(table_of(file.name, text, line), names)
         try:
             for name, kind in self._layout.columns:
-                if not pa.types.is_null(own := table.schema.field(name).type):
-                    check_kind(name, kind, own)
+                if not pa.types.is_null(stored := table.schema.field(name).type):
+                    check_kind(name, kind, stored)
         except ColumnError as error:
             raise ReadError(f"{file.name}, from line {line}", str(error), *error.settings) from None
-        found, y, kept = self._take(table.combine_chunks().to_batches()[0])
-        if found.numbers.dtype.kind in "iu":
-            large = np.argwhere((found.numbers > _WHOLE) | (found.numbers < -_WHOLE))
+        raw, y, labeled = self._take(table.combine_chunks().to_batches()[0])
+        if raw.numbers.dtype.kind in "iu":
+            large = np.argwhere((raw.numbers > _WHOLE) | (raw.numbers < -_WHOLE))
             if len(large):
                 raise CellError(int(large[0, 0]), self._layout.numbers[large[0, 1]], "a whole number above 2^53")
-        return found._replace(numbers=found.numbers.astype(np.float64)), y, kept
+        return raw._replace(numbers=raw.numbers.astype(np.float64)), y, labeled
 
     @staticmethod
     def _wanted(table: pa.Table, names: list[str]) -> pa.Table:
@@ -115,12 +115,12 @@ def table_of(name: str, text: bytes, line: int = 1) -> pa.Table:
         )
     except pa.ArrowInvalid as error:
         message = str(error).split("\n")[0].removeprefix("JSON parse error: ")
-        found = _ROW.search(message)
+        row = _ROW.search(message)
         where = name
-        if found is not None:
+        if row is not None:
             lines = numbered_lines(text, line)
-            where = f"{name}:{lines[min(int(found[1]), len(lines) - 1)]}"
-            message = message[: found.start()] + message[found.end() :]
+            where = f"{name}:{lines[min(int(row[1]), len(lines) - 1)]}"
+            message = message[: row.start()] + message[row.end() :]
         changed = re.match(r"Column\(/?(.+)\) changed from (\w+) to (\w+)", message)
         if changed is not None:
             name, before, here = changed.groups()

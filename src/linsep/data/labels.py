@@ -62,16 +62,16 @@ def measured(y: Array) -> str | None:
     broken = y != np.floor(y)
     if not broken.any():
         return None
-    what = f"the labels are numbers with fractions, such as {float(y[np.argmax(broken)])!r}"
-    return f"Unknown label type: {what}, which looks like measurements; turn them into classes first"
+    message = f"the labels are numbers with fractions, such as {float(y[np.argmax(broken)])!r}"
+    return f"Unknown label type: {message}, which looks like measurements; turn them into classes first"
 
 
 def refuse_measurements(y: Any) -> None:
     """Refuse labels of a program that look like measurements: fractions, and more than a few of them."""
     labels = class_labels(y)
-    what = measured(labels)
-    if what is not None and len(np.unique(labels)) > _FEW:
-        raise DataError("", what)
+    message = measured(labels)
+    if message is not None and len(np.unique(labels)) > _FEW:
+        raise DataError("", message)
 
 
 def check_same_length(X: Any, y: Array) -> None:
@@ -95,10 +95,10 @@ def classes_and_codes(y: Array) -> tuple[Array, Array]:
     if y.dtype != object:
         classes, codes = np.unique(y, return_inverse=True)
         return classes, codes
-    found = dict.fromkeys(y.tolist())  # ten times as fast as sorting
+    labels = dict.fromkeys(y.tolist())  # ten times as fast as sorting
     with suppress(TypeError):  # labels of several types have no order: first seen, first numbered
-        found = dict.fromkeys(sorted(found))
-    index = {label: code for code, label in enumerate(found)}
+        labels = dict.fromkeys(sorted(labels))
+    index = {label: code for code, label in enumerate(labels)}
     return object_array(list(index)), np.fromiter(map(index.__getitem__, y.tolist()), np.intp, len(y))
 
 
@@ -132,9 +132,9 @@ def class_codes(y: Array, classes: Array) -> Array:
     if y.dtype == object:  # which would take long to sort
         with suppress(KeyError):
             return np.fromiter(map(index.__getitem__, y.tolist()), np.intp, len(y))
-    found, inverse = classes_and_codes(y)
+    present, inverse = classes_and_codes(y)
     try:
-        table = np.array([index[label] for label in found.tolist()], dtype=np.intp)
+        table = np.array([index[label] for label in present.tolist()], dtype=np.intp)
     except KeyError as unknown:
         raise DataError(
             "", f"y has the label {unknown.args[0]!r}, which is not among the classes {_named(classes)}"

@@ -101,8 +101,8 @@ def parse(
         X.sort_indices()
         row = int(first_repeat(X.indptr, X.indices))
         if row >= 0:
-            own = X.indices[X.indptr[row] : X.indptr[row + 1]]
-            repeated = int(own[:-1][own[1:] == own[:-1]][0]) + base
+            columns = X.indices[X.indptr[row] : X.indptr[row + 1]]
+            repeated = int(columns[:-1][columns[1:] == columns[:-1]][0]) + base
             raise LineError(int(starts[row]), f"index {repeated} occurs twice")
         X.has_canonical_format = True
     return Parsed(X, y, starts, qid, bool(np.isnan(others).any()), lines, max(longest, rounded_length(others)))
@@ -179,14 +179,14 @@ def _complaint(code: int, text: Array, place: int, n_features: int | None) -> Li
         return LineError(place, f"the index of {word} is above the limit on features", ("max_features", wanted))
     if code == BELOW_BASE:
         return LineError(place, f"{word} has index 0, but indices start at 1 unless {{0}}", ("zero_based", True))
-    what = {
+    messages = {
         NO_COLON: f"{word} is not index:value",
         HUGE: f"the index of {word} is above {LARGEST}, the largest allowed",
         NO_LABEL: f"no label before {word}",
         NO_VALUE: f"{word} has no value",
         BEYOND: f"the index of {word} is beyond the {n_features} features expected",
     }
-    return LineError(place, what[code])
+    return LineError(place, messages[code])
 
 
 # ---------------------------------------------------------------------------------------------------------------

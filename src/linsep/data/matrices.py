@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.data.arrays import check_cells, check_shape, is_sparse, numeric, refuse_rounding
+from linsep.data.arrays import check_cells, check_shape, is_sparse, numeric
 from linsep.data.sniffing import names_rows, numbers_rows
 from linsep.errors import DataError
 
@@ -23,18 +23,13 @@ if TYPE_CHECKING:
 _SOME = 1000  # rows that show whether a column only names the rows
 
 
-def as_matrix(X: Any, *, exact: bool = False) -> Any:
-    """Return ``X`` as a real 2-D array or CSR matrix; ``exact`` refuses cells that no float64 or int64 holds.
-
-    Integers beyond 53 bits beside floats, fractions and extended precision would otherwise be rounded to float64.
-    """
+def as_matrix(X: Any) -> Any:
+    """Return ``X`` as a real 2-D array or CSR matrix."""
     X, _ = named_matrix(X)
     check_cells(X)
     if is_sparse(X):
         X = X.tocsr()
     else:
-        if exact:
-            refuse_rounding(X)
         try:
             X = np.asarray(X)
         except ValueError as error:
@@ -48,8 +43,8 @@ def matrix_for(model: Any, X: Any) -> Any:
     like_trained = getattr(model, "rows_like_trained", None)
     X = X if like_trained is None else like_trained(X)
     names = getattr(model, "feature_names_in_", None)
-    own = getattr(X, "columns", None)
-    if names is not None and own is not None and list(own) != list(names):
+    columns = getattr(X, "columns", None)
+    if names is not None and columns is not None and list(columns) != list(names):
         raise DataError("", f"X does not have the columns {type(model).__name__} was fitted with, in that order")
     X = as_matrix(X)
     if X.shape[1] != model.n_features_in_:
@@ -141,8 +136,8 @@ def is_table(X: Any) -> bool:
 def _some_name_rows(names: Any, columns: list[Any]) -> bool:
     """Say whether some columns of numbers, but not all of them, only name the rows."""
     suspects = [pair for pair in zip(map(str, names), columns, strict=True) if names_rows(pair[0])]
-    found = sum(numbers_rows(name, np.asarray(column[:_SOME]).tolist()) for name, column in suspects)
-    return 0 < found < len(columns)
+    count = sum(numbers_rows(name, np.asarray(column[:_SOME]).tolist()) for name, column in suspects)
+    return 0 < count < len(columns)
 
 
 def _is_number(column: Any) -> bool:

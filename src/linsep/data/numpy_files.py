@@ -184,8 +184,8 @@ def _check_archive(archive: Any, name: str, labels: bool) -> int:
     keys = set(archive.files)
     wanted = sorted(_SPARSE if keys >= _SPARSE else {"X"}) + ["y"] * labels
     if not keys >= set(wanted[: -1 if labels else None]):
-        found = ", ".join(sorted(keys)) or "nothing"
-        raise ReadError(name, f"expected arrays X and y, or those of a sparse matrix and y; the file holds {found}")
+        listing = ", ".join(sorted(keys)) or "nothing"
+        raise ReadError(name, f"expected arrays X and y, or those of a sparse matrix and y; the file holds {listing}")
     if labels and "y" not in keys:
         raise ReadError(name, "has no labels: expected an array y")
     shapes: dict[str, tuple[int, ...]] = {}
@@ -204,10 +204,10 @@ def _check_archive(archive: Any, name: str, labels: bool) -> int:
         if kind.itemsize > _LONGEST_LABEL:
             raise ReadError(name, f"its labels take {kind.itemsize:,} bytes each, more than {_LONGEST_LABEL:,}")
         if claimed > max(_LARGE, _DENSEST * info.compress_size):
-            what = (
+            message = (
                 f"{key} would grow from {info.compress_size:,} to {claimed:,} bytes, as only an array of nearly equal "
             )
-            raise ReadError(name, what + "numbers does; if it is one, save it uncompressed (numpy.savez)")
+            raise ReadError(name, message + "numbers does; if it is one, save it uncompressed (numpy.savez)")
     if "X" not in shapes and (shapes["shape"] != (2,) or archive["shape"].dtype.kind not in "iu"):
         raise ReadError(name, "shape must be two numbers")
     if labels and len(shapes["y"]) != 1:

@@ -227,8 +227,8 @@ def teacher(
             raise DataError("", "{0} has an offset of its own: leave out {1}", ("plane",), ("offset",))
         w, b = plane.w / plane.norm, plane.b / plane.norm
     if abs(b) + margin >= radius:
-        what = f"no point can lie outside the margin: |offset| + margin = {abs(b) + margin:g}, radius = {radius:g}"
-        raise DataError("", what)
+        message = f"no point can lie outside the margin: |offset| + margin = {abs(b) + margin:g}, radius = {radius:g}"
+        raise DataError("", message)
 
     x = rng.standard_normal((n, d))
     x *= (radius * rng.random(n) ** (1 / d) / np.linalg.norm(x, axis=1))[:, None]  # uniform in the ball

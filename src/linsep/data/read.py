@@ -150,21 +150,21 @@ def read(
     if is_frame(path) or is_records(path):
         from linsep.data.columnar import HeldTable, arrow_table  # which load pyarrow
 
-        found: list[File] = [HeldTable(arrow_table(path), read=True)]
+        inputs: list[File] = [HeldTable(arrow_table(path), read=True)]
         form = "arrow"
     else:
-        found = files(path, spool=spool)
-        form = _format(found[0]) if format is None else str(format)
+        inputs = files(path, spool=spool)
+        form = _format(inputs[0]) if format is None else str(format)
     if form not in FORMATS:
         raise ParameterError("format", form, f"one of {', '.join(map(repr, FORMATS))}")
     for name in ("text", "categorical", "numeric", "ignore"):
         asked[name] = (asked[name],) if isinstance(asked[name], str | int) else tuple(asked[name])
     options = Options(form, **asked | {"gaps": tuple(gaps)})
     if missing == "indicator" and not FORMATS[form].is_table:
-        what = f"missing values of {form} files have no column of their own: use {{0}} or {{1}}"
-        raise ReadError(found[0].name, what, ("missing", "zero"), ("missing", "drop"))
+        message = f"missing values of {form} files have no column of their own: use {{0}} or {{1}}"
+        raise ReadError(inputs[0].name, message, ("missing", "zero"), ("missing", "drop"))
     module = import_module(f"linsep.data.{FORMATS[form].module}")
-    source: Source = getattr(module, FORMATS[form].source)(found, options)
+    source: Source = getattr(module, FORMATS[form].source)(inputs, options)
     return source
 
 

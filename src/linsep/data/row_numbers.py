@@ -46,9 +46,9 @@ class Dropped:
 
     def words(self) -> str:
         """Return how many rows were dropped, and why."""
-        found = [f"{count:,} in column {name!r}" for name, count in self.cells[:_SHOWN]]
-        found += [f"{len(self.cells) - _SHOWN} more columns"] if len(self.cells) > _SHOWN else []
-        why = f": {', '.join(found)}" if found else ""
+        counts = [f"{count:,} in column {name!r}" for name, count in self.cells[:_SHOWN]]
+        counts += [f"{len(self.cells) - _SHOWN} more columns"] if len(self.cells) > _SHOWN else []
+        why = f": {', '.join(counts)}" if counts else ""
         return f"{len(self):,} of {self.rows:,} rows because of missing cells{why}"
 
     @classmethod

@@ -86,13 +86,13 @@ class Ranges(NamedTuple):
     @classmethod
     def joined(cls, parts: Iterable[Ranges]) -> Ranges:
         """Return those of rows in several parts, of which later ones may have more features."""
-        found = cls(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 0)
+        total = cls(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 0)
         for part in parts:
-            d = max(len(found.low), len(part.low))
-            low = np.minimum(_widened(found.low, d, np.inf), _widened(part.low, d, np.inf))
-            high = np.maximum(_widened(found.high, d, -np.inf), _widened(part.high, d, -np.inf))
-            found = cls(low, high, _widened(found.stored, d) + _widened(part.stored, d), found.rows + part.rows)
-        return found
+            d = max(len(total.low), len(part.low))
+            low = np.minimum(_widened(total.low, d, np.inf), _widened(part.low, d, np.inf))
+            high = np.maximum(_widened(total.high, d, -np.inf), _widened(part.high, d, -np.inf))
+            total = cls(low, high, _widened(total.stored, d) + _widened(part.stored, d), total.rows + part.rows)
+        return total
 
     def uneven(self, counts: Array | None = None) -> bool:
         """Say whether the largest number is more than 10 times the range of a feature; of many, of a tenth of them.
@@ -189,8 +189,8 @@ class Scaler:
         centered = np.flatnonzero(shift)  # which have a value in every row then
         if len(centered) == 0:
             return csr_array((X.data / scale[X.indices], X.indices, X.indptr), shape=X.shape)
-        room = X.data.size + X.shape[0] * len(centered)
-        data, indices, indptr = np.empty(room), np.empty(room, X.indices.dtype), np.zeros(X.shape[0] + 1, np.int64)
+        size = X.data.size + X.shape[0] * len(centered)
+        data, indices, indptr = np.empty(size), np.empty(size, X.indices.dtype), np.zeros(X.shape[0] + 1, np.int64)
         _center(X.data, X.indices, X.indptr, shift, scale, centered, data, indices, indptr)
         index = np.int64 if indptr[-1] > np.iinfo(X.indptr.dtype).max else X.indptr.dtype
         return csr_array((data[: indptr[-1]], indices[: indptr[-1]], indptr.astype(index)), shape=X.shape)

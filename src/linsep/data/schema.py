@@ -24,16 +24,16 @@ _KINDS = _NUMERIC | {WORD, HASHED_WORD, TEXT, HASHED_TEXT}
 class CellError(ValueError):
     """Something wrong in a cell: ``str()`` says what; ``row`` counts from 0, ``column`` is its name or number."""
 
-    def __init__(self, row: int, column: str, what: str, *settings: tuple[str, object]) -> None:
-        super().__init__(what)
+    def __init__(self, row: int, column: str, message: str, *settings: tuple[str, object]) -> None:
+        super().__init__(message)
         self.row, self.column, self.settings = row, column, settings
 
 
 class ColumnError(ValueError):
     """A column that is not there, or cannot be used: ``str()`` says why, ``settings`` what would help."""
 
-    def __init__(self, what: str, *settings: tuple[str, object]) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, *settings: tuple[str, object]) -> None:
+        super().__init__(message)
         self.settings = settings
 
 

@@ -8,14 +8,13 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
 from linsep.data.cells import NumberFormat, decimal_sign, is_number
 from linsep.data.files import File
-from linsep.data.schema import listed
 from linsep.errors import ParameterError, ReadError
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -115,13 +114,13 @@ def columns_of(rows: list[Line], places: Iterable[int], missing: Sequence[str]) 
 
 def refuse_other_formats(name: str, data: bytes) -> None:
     """Refuse a file that begins as one of a known format does that linsep does not read, by the name of the format."""
-    found = _other_format(data)
-    if found is not None:
-        what, pandas = found
+    other = _other_format(data)
+    if other is not None:
+        message, pandas = other
         remedy = (
             f"convert it to CSV or Parquet first, for example with pandas.{pandas}" if pandas else "unpack it first"
         )
-        raise ReadError(name, f"is {what}, not CSV or another format that linsep reads: {remedy}")
+        raise ReadError(name, f"is {message}, not CSV or another format that linsep reads: {remedy}")
 
 
 def _other_format(data: bytes) -> tuple[str, str] | None:
@@ -183,17 +182,18 @@ def head(file: File) -> tuple[str, bool]:
     data = data.removeprefix(codecs.BOM_UTF8)
     for number, line in enumerate(data.split(b"\n"), 1):
         if len(line) > WIDEST and max(line.count(sign.encode()) for sign in _DELIMITERS) >= WIDEST:
-            what = f"the line has more than {WIDEST:,} columns, the most for CSV: use another format, such as NPY"
-            raise ReadError(f"{file.name}:{number}", what)
+            message = f"the line has more than {WIDEST:,} columns, the most for CSV: use another format, such as NPY"
+            raise ReadError(f"{file.name}:{number}", message)
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(data, final=whole), whole
     except UnicodeDecodeError as bad:
-        line_number = 1 + data[: bad.start].count(b"\n")
-        raise ReadError(
-            f"{file.name}:{line_number}",
-            "the text is not UTF-8: give its encoding, such as {0}",
-            ("encoding", "latin-1"),
-        ) from None
+        raise not_utf8(file.name, 1 + data[: bad.start].count(b"\n")) from None
+
+
+def not_utf8(name: str, line: int) -> ReadError:
+    """Return the error that a text is in another encoding than was thought."""
+    message = "the text is not UTF-8: give its encoding, such as {0}"
+    return ReadError(f"{name}:{line}", message, ("encoding", "latin-1"))
 
 
 def first_rows(text: str, delimiter: str, whole: bool, most: int | None = _ROWS) -> list[Line]:
@@ -337,8 +337,8 @@ def names_rows(name: str) -> bool:
 def index_columns(metadata: Mapping[bytes, bytes] | None) -> set[str]:
     """Return the names of the columns of a Parquet or Arrow file that were the index of a pandas frame."""
     try:
-        found = json.loads((metadata or {}).get(b"pandas", b"{}"))["index_columns"]
-        return {name for name in found if isinstance(name, str)}
+        columns = json.loads((metadata or {}).get(b"pandas", b"{}"))["index_columns"]
+        return {name for name in columns if isinstance(name, str)}
     except (ValueError, KeyError, TypeError, RecursionError):
         return set()
 
@@ -361,27 +361,10 @@ def is_text(cells: Sequence[str]) -> bool:
     """Say whether a column holds sentences: almost all cells differ, have several words, and most are in lower case."""
     if not is_id(cells):
         return False
-    found = [_TOKEN.findall(cell) for cell in cells]
-    lengths = sorted(map(len, found))
-    small = sum(word[0].islower() for words in found for word in words)
+    texts = [_TOKEN.findall(cell) for cell in cells]
+    lengths = sorted(map(len, texts))
+    small = sum(word[0].islower() for words in texts for word in words)
     return lengths[len(lengths) // 2] >= _SENTENCE and 2 * small >= sum(lengths)
-
-
-Reason = tuple[str, tuple[str, Any]]  # why a column is left out, and the setting that keeps it
-
-
-def left_out(columns: Sequence[tuple[str, bool, Sequence[Any]]], index: Collection[str]) -> dict[str, Reason]:
-    """Return which columns only name the rows, by name.
-
-    ``columns`` are names, whether they hold numbers, and the cells of the first rows; ``index`` are known indexes.
-    """
-    reasons: dict[str, Reason] = {}
-    for name, numeric, cells in columns:
-        if numeric and numbers_rows(name, cells, index=name in index):
-            reasons[name] = "it only numbers the rows", ("keep_index", True)
-        elif not numeric and is_id(cells):
-            reasons[name] = "almost every row has a different word, as in an ID", ("categorical", name)
-    return reasons
 
 
 def measurement(values: Sequence[Any]) -> str | None:
@@ -408,18 +391,11 @@ def too_many_classes(values: Sequence[Any]) -> str | None:
     return f"{distinct} classes in {len(values)} rows"
 
 
-def could_be_labels(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[str]:
+def could_be_labels(columns: Iterable[tuple[str, Sequence[Any]]]) -> list[str]:
     """Return the names of the columns that have few distinct values, those with the fewest first."""
-    found = []
-    for name, cells in zip(names, columns, strict=True):
+    counts = {}
+    for name, cells in columns:
         distinct = len(set(cells))
         if 2 <= distinct <= min(_FEW, max(2, len(cells) // 2)):
-            found.append((distinct, name))
-    return [name for _, name in sorted(found, key=lambda one: one[0])]
-
-
-def refusal(name: str, why: str, candidates: list[str]) -> tuple[str, tuple[str, Any]]:
-    """Return the words for a label that looks like a measurement, and the setting that takes it or another."""
-    hint = f"; columns with few values: {listed(candidates)}" if candidates else ""
-    what = f"the label would be the last column, {name!r}, but {why}: name the label column with {{0}}{hint}"
-    return what, ("target", candidates[0] if candidates else name)
+            counts[name] = distinct
+    return sorted(counts, key=counts.__getitem__)

@@ -145,9 +145,9 @@ class Source(ABC):
         """Return the same files as a source with some other options."""
         return type(self)(self.files, replace(self.options, **changes))
 
-    def note(self, where: str, what: str, *settings: tuple[str, Any]) -> None:
+    def note(self, where: str, message: str, *settings: tuple[str, Any]) -> None:
         """Tell of a decision that was taken for the user, once."""
-        note = DataNote(where, what, *settings)
+        note = DataNote(where, message, *settings)
         if str(note) not in map(str, self.notes):
             self.notes.append(note)
             warnings.warn(note, stacklevel=3)
@@ -175,8 +175,8 @@ class Source(ABC):
             raise self._too_wide()
 
     def _too_wide(self) -> ReadError:
-        what = f"{self.n_features:,} columns are more than the limit"
-        return ReadError(self.files[0].name, what, ("max_features", self.n_features))
+        message = f"{self.n_features:,} columns are more than the limit"
+        return ReadError(self.files[0].name, message, ("max_features", self.n_features))
 
     def blocks(self, most: int | None = None) -> Generator[Block]:
         """Yield what an iteration does; while rows are cached, ``most`` rows at a time."""
@@ -270,9 +270,9 @@ class Source(ABC):
             if X.shape[0] == 0:
                 continue
             if y is not None and self.options.target is None and self.options.layout is None:
-                what = measured(y)
-                if what is not None:
-                    raise ReadError(self.files[0].name if self._current is None else self._current.name, what)
+                message = measured(y)
+                if message is not None:
+                    raise ReadError(self.files[0].name if self._current is None else self._current.name, message)
             if self.positive is not None and y is not None and self.positive not in labels:
                 labels.update(y.tolist())
             yield Block(X, y, first_row)
@@ -303,14 +303,14 @@ class Source(ABC):
 
     def take_dropped(self, parts: Iterable[Dropped]) -> None:
         """Know which rows were dropped in parts of the source, in their order, and tell of them."""
-        found = Dropped.joined(parts)
-        self.dropped = replace(found, cells=found.cells or self.missing_cells())
-        if len(found):
+        dropped = Dropped.joined(parts)
+        self.dropped = replace(dropped, cells=dropped.cells or self.missing_cells())
+        if len(dropped):
             where = self.files[0].name if len(self.files) == 1 else f"{len(self.files)} files"
-            what = f"linsep drops {self.dropped.words()} ({{0}})"
-            if len(found) == found.rows:
-                raise ReadError(where, f"no row is left: {what}", ("missing", "drop"))
-            self.note(where, what, ("missing", "drop"))
+            message = f"linsep drops {self.dropped.words()} ({{0}})"
+            if len(dropped) == dropped.rows:
+                raise ReadError(where, f"no row is left: {message}", ("missing", "drop"))
+            self.note(where, message, ("missing", "drop"))
 
     def missing_cells(self) -> tuple[tuple[str, int], ...]:
         """Return how many cells of the rows that were dropped are missing, by column."""
@@ -318,8 +318,8 @@ class Source(ABC):
 
     def cells_of(self, columns: Sequence[str | int]) -> Iterator[list[Any]]:
         """Return the cells of some columns of a table, row by row, as they are in the files."""
-        what = f"{self.options.format} files have no columns beside labels and features: there is no {columns[0]!r}"
-        raise ReadError(self.files[0].name, what)
+        message = f"{self.options.format} files have no columns beside labels and features: there is no {columns[0]!r}"
+        raise ReadError(self.files[0].name, message)
 
     def locate(self, rows: Sequence[int]) -> list[Location] | None:
         """Return the file and the line of rows of the source, numbered from 0; None where there are no lines.
@@ -372,7 +372,7 @@ class Source(ABC):
         """The words that have features so far, by the number of their column; only tables have any."""
         return []
 
-    def take_categories(self, found: list[list[tuple[int, str | None]]]) -> None:  # noqa: B027
+    def take_categories(self, parts: list[list[tuple[int, str | None]]]) -> None:  # noqa: B027
         """Know the words that the parts, which were read elsewhere, have found, in the order of the parts."""
 
     def take_width(self, n_features: int) -> None:  # noqa: B027, most know it
@@ -419,9 +419,9 @@ class Source(ABC):
         if self.options.cache != "none":
             store = self._read_into_store(self.options.cache, "all of them are held in memory", clock)
         if store is not None:
-            found = store.whole()
+            arrays = store.whole()
             store.close()
-            return found
+            return arrays
         blocks = []
         for block in self.blocks():
             blocks.append(block)

@@ -1,7 +1,7 @@
 """Converts pieces of an Arrow table to rows of features, and reads tables: the common part of text and typed ones.
 
-A piece is worked on in two steps. ``parts`` can run in any thread and in any order; ``finished`` gives new words their
-features and must see the pieces in their order.
+A piece is worked on in two steps. ``raw_rows`` can run in any thread and in any order; ``feature_rows`` gives new words
+their features and must see the pieces in their order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from linsep.data import cells
 from linsep.data.arrays import counted, sorted_csr
-from linsep.data.arrow_arrays import numbers, numpy_view, zero
+from linsep.data.arrow_arrays import decoded, numbers, numpy_view, word, zero
 from linsep.data.files import File
 from linsep.data.options import Options
 from linsep.data.row_numbers import both
@@ -45,16 +45,16 @@ from linsep.data.schema import (
 )
 from linsep.data.sniffing import (
     could_be_labels,
+    is_id,
     is_text,
-    left_out,
     measurement,
-    refusal,
+    numbers_rows,
     shown,
     too_many_classes,
     words_of,
 )
 from linsep.data.source import Piece, Source
-from linsep.data.words import Bag, Categories, Coded, assemble, hashed_rows
+from linsep.data.words import Bag, Categories, CodedColumn, assemble, hashed_rows
 from linsep.errors import ReadError
 from linsep.problem import Array, Floats
 
@@ -72,18 +72,18 @@ class WrongKindError(CellError):
     """A cell that is not of the kind that its column is taken for."""
 
 
-class PieceParts(NamedTuple):
+class RawRows(NamedTuple):
     """Rows of a piece of a table, before words have features."""
 
     numbers: Array  # (n, p)
-    coded: Sequence[Coded] = ()  # words, and missing cells among the numbers
+    coded: Sequence[CodedColumn] = ()  # words, and missing cells among the numbers
     bags: Sequence[Bag] = ()  # texts
     hashed: Any = None  # CSR rows of what is hashed
     kept: Array | None = None  # (rows of the table,) which ones are left, None for all of them
     missing: Mapping[str, int] = {}  # cells without a value, by column
 
 
-def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> PieceParts:
+def raw_rows(table: Any, layout: Layout, missing: str, *, point: str = ".") -> RawRows:
     """Return the rows of a piece of a table, as far as they do not depend on the pieces before.
 
     ``missing`` is what becomes of a cell without a value in a column of numbers; ``"drop"`` means columns of words,
@@ -91,10 +91,12 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Piec
     """
     absent: dict[str, Array] = {}  # which cells are missing, by column
     X = _numbers(table, layout, point, absent)
-    coded: list[Coded] = []
-    bags: list[Bag] = []
-    if missing == "drop":
-        absent |= _empty_words(table, layout)
+    for name, kind in layout.columns if missing == "drop" else ():
+        if not is_numeric(kind):
+            words = _whole(table.column(name)).cast(pa.large_string())
+            empty = ~numpy_view(pc.fill_null(pc.not_equal(words, word("")), zero(pa.bool_())))
+            if empty.any():
+                absent[name] = empty
     if absent and missing == "error":
         name, mask = next(iter(absent.items()))
         settings = (("missing", "zero"), ("missing", "drop"), ("missing", "indicator"))
@@ -104,65 +106,35 @@ def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Piec
     if absent and missing in ("drop", "skip"):
         kept = ~np.logical_or.reduce(list(absent.values()))
         X, table = X[kept], table.filter(numbers(kept))
+    coded, bags = [], []
     for place, (name, kind) in enumerate(layout.columns):
         if kind == WORD:
-            words = code(_whole(table.column(name)), place)
-            coded.append(words)
-            if None in words.words:
-                counts[name] = int(np.isin(words.places, [j for j, w in enumerate(words.words) if w is None]).sum())
+            coded.append(_coded(_whole(table.column(name)), place))
+            empty_codes = [code for code, text in enumerate(coded[-1].words) if text is None]
+            if empty_codes:
+                counts[name] = int(np.isin(coded[-1].codes, empty_codes).sum())
         elif kind == TEXT:
             bags.append(bag(table.column(name).cast(pa.large_string()).to_pylist(), place))
         elif missing == "indicator" and name in absent:
-            coded.append(Coded(place, [None], np.where(absent[name], 0, -1)))
-    return PieceParts(X, coded, bags, hashed_rows(table, layout) if layout.hashed else None, kept, counts)
-
-
-def _empty_words(table: Any, layout: Layout) -> dict[str, Array]:
-    found = {}
-    for name, kind in layout.columns:
-        if not is_numeric(kind):
-            column = _whole(table.column(name))
-            column = column.cast(value_type(column.type))
-            absent = numpy_view(column.is_null())
-            if is_string(column.type):
-                absent = absent | numpy_view(pc.fill_null(pc.equal(pc.utf8_length(column), 0), zero(pa.bool_())))
-            if absent.any():
-                found[name] = absent
-    return found
+            coded.append(CodedColumn(place, [None], np.where(absent[name], 0, -1)))
+    return RawRows(X, coded, bags, hashed_rows(table, layout) if layout.hashed else None, kept, counts)
 
 
 def bag(texts: list[str | None], place: int) -> Bag:
     """Return the words of a column of texts in lower case; nothing has no words."""
     index: dict[str, int] = {}
-    places: list[int] = []
+    codes: list[int] = []
     lengths = []
     for text in texts:
-        found = words_of(text or "")
-        places += [index.setdefault(word, len(index)) for word in found]
-        lengths.append(len(found))
+        words = words_of(text or "")
+        codes += [index.setdefault(word, len(index)) for word in words]
+        lengths.append(len(words))
     rows = np.repeat(np.arange(len(lengths)), np.array(lengths, dtype=np.int64))
-    return Bag(place, list(index), np.array(places, dtype=np.int64), rows)
+    return Bag(place, list(index), np.array(codes, dtype=np.int64), rows)
 
 
-def finished(found: PieceParts, layout: Layout, categories: Categories, missing: str) -> Any:
-    """Return the rows with a feature for every word: an array, or a CSR array where there are words."""
-    if not (found.coded or layout.words or layout.hashed or missing == "indicator"):
-        return found.numbers
-    n = len(found.numbers)
-    features, texts = categories.numbered(found.coded, found.bags)
-    features = features if found.coded else np.empty((n, 0), dtype=np.int64)
-    X = sorted_csr(assemble(found.numbers, features), (n, categories.first + len(categories)))
-    for each, numbered in zip(found.bags, texts, strict=True):
-        known = numbered >= 0
-        X = X + counted(each.rows[known], numbered[known], X.shape)
-    if found.hashed is None:
-        return X
-    found.hashed.resize(X.shape)
-    return X + found.hashed
-
-
-def code(column: Any, place: int) -> Coded:
-    """Return the words of a column, None for nothing and for an empty cell, and the place of each cell's word."""
+def _coded(column: Any, place: int) -> CodedColumn:
+    """Return a column of words by their codes; the word of a missing or empty cell is None."""
     if not pa.types.is_dictionary(column.type):
         column = column.cast(pa.large_string()).dictionary_encode()
     words: list[str | None] = [word or None for word in column.dictionary.cast(pa.large_string()).to_pylist()]
@@ -170,7 +142,22 @@ def code(column: Any, place: int) -> Coded:
     if indices.null_count:
         indices = indices.cast(pa.int64()).fill_null(len(words))
         words.append(None)
-    return Coded(place, words, numpy_view(indices))
+    return CodedColumn(place, words, numpy_view(indices))
+
+
+def feature_rows(raw: RawRows, layout: Layout, categories: Categories, missing: str) -> Any:
+    """Return the rows with a feature for every word: an array, or a CSR array where there are words."""
+    if not (raw.coded or layout.words or layout.hashed or missing == "indicator"):
+        return raw.numbers
+    features, texts = categories.numbered(raw.coded, raw.bags, len(raw.numbers))
+    X = sorted_csr(assemble(raw.numbers, features), (len(raw.numbers), categories.first + len(categories)))
+    for each, numbered in zip(raw.bags, texts, strict=True):
+        known = numbered >= 0
+        X = X + counted(each.rows[known], numbered[known], X.shape)
+    if raw.hashed is None:
+        return X
+    raw.hashed.resize(X.shape)
+    return X + raw.hashed
 
 
 def _numbers(table: Any, layout: Layout, point: str, absent: dict[str, Array]) -> Array:
@@ -193,8 +180,7 @@ def _numbers(table: Any, layout: Layout, point: str, absent: dict[str, Array]) -
 
 def _number_column(column: pa.Array, name: str, kind: str, point: str, absent: dict[str, Array]) -> Array:
     """Return a column of numbers, 0 where they are missing."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     if is_string(column.type):
         values = cells.values(column, f"{DATE}:iso" if kind == DATE else kind, point)
         if values is None:
@@ -250,10 +236,7 @@ def _whole(column: Any) -> pa.Array:
 
 def labels(column: Any, name: str, missing: str) -> tuple[Array, Array | None]:
     """Return the labels in a column of a table as they are, and which rows are kept, None for all of them."""
-    column = _whole(column)
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
+    column = decoded(_whole(column))
     if not (is_plain(column.type) or pa.types.is_null(column.type)):
         column = column.cast(pa.string())
     absent = numpy_view(column.is_null(nan_is_null=True))
@@ -267,16 +250,15 @@ def labels(column: Any, name: str, missing: str) -> tuple[Array, Array | None]:
     return y, ~absent if absent.any() else None
 
 
-def kind_of(name: str, kind: pa.DataType, *, category: bool = False, text: bool = False, hashed: bool = False) -> str:
-    """Return what becomes of a column of a typed table; words are ``hashed`` only if asked for."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if text:
+def kind_of(name: str, kind: pa.DataType, asked: str | None = None) -> str:
+    """Return what becomes of a column of a typed table; the user may have asked for words or texts."""
+    kind = value_type(kind)
+    if asked == TEXT:
         if not is_string(kind):
             raise ColumnError(f"column {name!r} cannot be split into words: its type is {kind}")
-        return HASHED_TEXT if hashed else TEXT
-    if is_string(kind) or category:
-        return HASHED_WORD if hashed else WORD
+        return TEXT
+    if is_string(kind) or asked == WORD:
+        return WORD
     if pa.types.is_boolean(kind):
         return BOOLEAN
     if is_plain(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
@@ -293,25 +275,19 @@ def kind_of(name: str, kind: pa.DataType, *, category: bool = False, text: bool 
 _TEXT_BITS = 18  # of the features of texts, which are always hashed
 
 
-def choose(names: list[str], options: Options, index: Collection[str] = ()) -> tuple[int | None, list[int]]:
-    """Return which column is the target, None if there is none, and which are features.
+class Sample(NamedTuple):
+    """What the first rows show of a column."""
 
-    ``index`` are the columns in which pandas has written its index, which may come last but is no label.
-    """
-    target: int | None = None
-    if options.labels or options.target is not None:
-        last = next((j for j in reversed(range(len(names))) if names[j] not in index), -1)
-        try:
-            target = find(last if options.target is None else options.target, names)
-        except ColumnError:
-            if options.labels:
-                raise
-    ignored = {find(name, names) for name in options.ignore}
-    return target, [j for j in range(len(names)) if j != target and j not in ignored]
+    place: int  # among all columns
+    name: str
+    kind: str
+    cells: list[Any]  # missing ones left out
 
 
 class TableSource(Source):
     """Rows of a table: columns become features as the layout says, and new words get new features on the way."""
+
+    is_deciding = False  # whether what has been read so far may still change what a column is taken for
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
@@ -320,7 +296,7 @@ class TableSource(Source):
         self._layout = Layout(())
         self._categories = Categories(0)
         self.number_format = cells.NumberFormat(options.decimal, options.thousands, options.dates, options.gaps)
-        self._usages: dict[str, tuple[int, str, str]] = {}  # of columns that are left out
+        self._left_out: dict[int, Column] = {}  # columns that are no features, by place
         self._missing: Counter[str] = Counter()  # of the present iteration
         self._ranges: tuple[Floats, Floats] | None = None  # of the numbers, while a description is made
 
@@ -333,13 +309,13 @@ class TableSource(Source):
         self._layout = self.options.layout or layout
         fixed = self.options.layout is not None and not self.options.new_levels
         self._categories = Categories(self._layout.first_category, self._layout.categories, fixed=fixed)
-        if fixed or not (self._layout.words or self.options.missing == "indicator"):
+        if not self.grows:
             self._check_width()
 
     def _too_wide(self) -> ReadError:
-        what = f"more than {self.options.max_features:,} features, one for each word "
-        what += "({0} hashes words; {1} raises the limit)"
-        return ReadError(self.files[0].name, what, ("hash_bits", 18), ("max_features", 2 * self.n_features))
+        message = f"more than {self.options.max_features:,} features, one for each word "
+        message += "({0} hashes words; {1} raises the limit)"
+        return ReadError(self.files[0].name, message, ("hash_bits", 18), ("max_features", 2 * self.n_features))
 
     @property
     def layout(self) -> Layout:  # type: ignore[override]
@@ -369,9 +345,9 @@ class TableSource(Source):
         """Whether new words get features while rows are read."""
         return not self._categories.fixed and bool(self._layout.words or self.options.missing == "indicator")
 
-    def take_categories(self, found: list[list[tuple[int, str | None]]]) -> None:
-        """Know the words that the parts, which were read elsewhere, have found, in the order of the parts."""
-        known = dict.fromkeys(category for part in found for category in part)
+    def take_categories(self, parts: list[list[tuple[int, str | None]]]) -> None:
+        """Know the words of the parts, which were read elsewhere, in the order of the parts."""
+        known = dict.fromkeys(category for part in parts for category in part)
         self._categories = Categories(self._categories.first, known, fixed=self._categories.fixed)
 
     def pieces(self) -> Generator[Piece]:
@@ -383,31 +359,46 @@ class TableSource(Source):
         if self._categories.unseen:
             self.note(self.files[0].name, unseen_words(self._categories.unseen))
 
-    # -----------------------------------------------------------------------------------------------------------
-    # Decisions
-
     def missing_cells(self) -> tuple[tuple[str, int], ...]:
         """Return the columns with cells without a value, and how many; the most first."""
         words = self._layout.words if self.options.missing == "skip" else []  # which may be missing
         return tuple((name, count) for name, count in self._missing.most_common() if count and name not in words)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Decisions
+
+    def _choose(self, index: Collection[str] = ()) -> tuple[int | None, list[int]]:
+        """Return which column is the target, None if there is none, and which are features.
+
+        ``index`` are the columns in which pandas has written its index, which may come last but is no label.
+        """
+        names, options = self.column_names, self.options
+        target: int | None = None
+        if options.labels or options.target is not None:
+            last = next((j for j in reversed(range(len(names))) if names[j] not in index), -1)
+            try:
+                target = find(last if options.target is None else options.target, names)
+            except ColumnError:
+                if options.labels:
+                    raise
+        ignored = {find(name, names) for name in options.ignore}
+        return target, [j for j in range(len(names)) if j != target and j not in ignored]
 
     def _hash(self, kind: str) -> str:
         hashed = {WORD: HASHED_WORD, TEXT: HASHED_TEXT}
         return kind if self.options.hash_bits is None else hashed.get(kind, kind)
 
     def _new_layout(self, columns: list[tuple[str, str]], named: bool, target: str | None) -> Layout:
-        bits = self.options.hash_bits or _TEXT_BITS
-        return Layout(tuple(columns), bits, named, target)
+        return Layout(tuple(columns), self.options.hash_bits or _TEXT_BITS, named, target)
 
     def explained(self, column: str, kind: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
         """Say what a column holds that is not plain, and which options decide otherwise; nothing if it was asked so."""
         name, _, form = kind.partition(":")
         if name == DATE:
-            shown = "ISO 8601" if form == "iso" else form
-            what = "times of day" if cells.is_time(kind) else "dates or times"
+            written = "ISO 8601" if form == "iso" else form
+            times = "times of day" if cells.is_time(kind) else "dates or times"
             unit = "seconds since midnight" if cells.is_time(kind) else "days since 1970-01-01"
-            how = f"{what}, written as {shown}: read as {unit} ({{0}} reads them as words)"
-            return how, (("dates", False),)
+            return f"{times}, written as {written}: read as {unit} ({{0}} reads them as words)", (("dates", False),)
         if name == GROUPED:
             return f"numbers with {form!r} as thousands separator ({{0}} turns this off)", (("thousands", ""),)
         if name == UNIT:
@@ -439,106 +430,105 @@ class TableSource(Source):
         if j in asked:
             return NUMBER
         if units := cells.mixed_units(written):  # nobody has said how to convert them
-            what = f"mixes the units {listed(units)}: convert them to one"
+            message = f"mixes the units {listed(units)}: convert them to one"
         elif (cell := cells.unread_number(written)) is not None:
-            what = f"{shown(cell)} looks like a number in a notation that linsep does not read: write it as in -12.5"
+            message = f"{shown(cell)} looks like a number in a notation that linsep does not read: write it as in -12.5"
         else:
             return TEXT if is_text(written) else WORD
         column = self.column_names[j]
-        what += " ({0} reads the column as words, {1} leaves it out)"
+        message += " ({0} reads the column as words, {1} leaves it out)"
         where = f"{self.files[0].name}, column {self.named(column)}"
-        raise ReadError(where, what, ("categorical", column), ("ignore", column))
+        raise ReadError(where, message, ("categorical", column), ("ignore", column))
 
     def _first_odd(self, written: Sequence[str]) -> int | None:
         """Return which of the first cells of a column is the first word among many more numbers, if that is so."""
         odd = [k for k, cell in enumerate(written) if not cells.is_number(cell, self.number_format.point)]
         return odd[0] if 0 < 2 * len(odd) < len(written) else None
 
-    def _tell_of_word(self, where: str, column: str, cell: str) -> None:
+    def _note_word(self, where: str, column: str, cell: str) -> None:
         why = f"because {shown(cell)} is not a number ({{0}} makes this an error)"
         self.note(where, f"linsep reads column {self.named(column)} as words, {why}", ("numeric", column))
+
+    def _note_decimal_comma(self) -> None:
+        if self.options.decimal is None and self.number_format.point == ",":
+            message = "linsep reads commas as decimal marks ({0} turns this off)"
+            self.note(self.files[0].name, message, ("decimal", "."))
 
     def named(self, column: str) -> str:
         """Return a column as messages name it: its name, or its number from 0, as options take it."""
         return repr(column) if self.has_header else column
 
-    def _leave_out(
-        self, columns: list[tuple[int, str, str, list[Any]]], asked: Collection[int], index: Collection[str] = ()
+    def _without_ids(
+        self, samples: list[Sample], asked: Collection[int], index: Collection[str] = ()
     ) -> list[tuple[str, str]]:
-        """Leave out columns that only name the rows, unless they are asked for or nothing else is there.
+        """Return names and kinds of the columns but those that only name the rows.
 
-        ``columns`` are places, names, kinds, and the cells of the first rows, missing ones left out; ``index`` are the
-        names of those that are known to be an index.
+        These stay if they are asked for or nothing else is there. ``index`` are the names of known indexes.
         """
-        open_ = [
-            (name, is_numeric(kind), cells)
-            for place, name, kind, cells in columns
-            if place not in asked and (is_numeric(kind) or kind in (WORD, HASHED_WORD))
-        ]
-        reasons = {} if self.options.keep_index else left_out(open_, index)
-        if len(reasons) == len(columns):
+        reasons: dict[int, tuple[str, tuple[str, Any]]] = {}
+        for place, name, kind, values in samples:
+            if self.options.keep_index or place in asked:
+                continue
+            if is_numeric(kind) and numbers_rows(name, values, index=name in index):
+                reasons[place] = "it only numbers the rows", ("keep_index", True)
+            elif kind in (WORD, HASHED_WORD) and is_id(values):
+                reasons[place] = "almost every row has a different word, as in an ID", ("categorical", name)
+        if len(reasons) == len(samples):
             reasons = {}
-        for place, name, kind, _ in columns:
-            if name in reasons:
-                why, setting = reasons[name]
-                self._usages[name] = place, kind, f"left out: {why}"
+        for place, name, kind, _ in samples:
+            if place in reasons:
+                why, setting = reasons[place]
+                self._left_out[place] = Column(name, kind_shown(kind), None, None, 0, f"left out: {why}")
                 self.note(self.files[0].name, f"linsep leaves out column {name!r}: {why} ({{0}} keeps it)", setting)
-        return [(name, kind) for _, name, kind, _ in columns if name not in reasons]
+        return [(sample.name, sample.kind) for sample in samples if sample.place not in reasons]
 
-    def _check_label(
-        self, name: str, values: list[Any], columns: list[tuple[int, str, str, list[Any]]], measurable: bool = True
-    ) -> None:
+    def _check_label(self, name: str, values: list[Any], samples: list[Sample], measurable: bool = True) -> None:
         """Refuse a label that nobody has named and that looks like a measurement; note one of few rows per class."""
         if self.options.target is not None or self.options.layout is not None or not self.options.labels:
             return
         why, many = measurement(values) if measurable else None, too_many_classes(values)
         if why is None and many is None:
             return
-        fit = [
-            (n, cells)
-            for _, n, kind, cells in columns
-            if kind in (WORD, HASHED_WORD)
-            or not (kind.startswith(DATE) or any("." in str(cell) or "," in str(cell) for cell in cells))
-        ]
-        candidates = could_be_labels([n for n, _ in fit], [cells for _, cells in fit])
+        candidates = could_be_labels(
+            (sample.name, sample.cells)
+            for sample in samples
+            if sample.kind in (WORD, HASHED_WORD)
+            or not (sample.kind.startswith(DATE) or any({".", ","} & set(str(cell)) for cell in sample.cells))
+        )
+        hint = f"columns with few values: {listed(candidates)}" if candidates else ""
+        setting = ("target", candidates[0] if candidates else name)
+        where = self.files[0].name
         if why is not None:
-            what, setting = refusal(name, why, candidates)
-            raise ReadError(self.files[0].name, what, setting)
-        hint = f"columns with few values: {listed(candidates)}; " if candidates else ""
-        what = f"the label is the last column, {self.named(name)}, with {many}, which are many ({hint}{{0}} names it)"
-        self.note(self.files[0].name, what, ("target", candidates[0] if candidates else name))
+            message = f"the label would be the last column, {name!r}, but {why}: name the label column with {{0}}"
+            raise ReadError(where, f"{message}; {hint}" if hint else message, setting)
+        message = f"the label is the last column, {self.named(name)}, with {many}, which are many"
+        self.note(where, f"{message} ({hint}{'; ' if hint else ''}{{0}} names it)", setting)
 
     # -----------------------------------------------------------------------------------------------------------
     # Rows
 
-    def _parts(self, table: Any, point: str = ".") -> PieceParts:
-        """Return the rows of a piece of the table, in any thread; raises CellError."""
-        return parts(table, self._layout, self.options.missing, point=point)
-
-    def _labeled_parts(self, table: Any, target: str, kept: Array | None, point: str = ".") -> PieceParts:
-        """Return the rows of a piece that have a label; a CellError names the row among all of them."""
-        if kept is None:
-            return self._parts(table, point)
+    def _raw_rows(self, table: Any, target: str | None, labeled: Array | None, point: str) -> RawRows:
+        """Return the rows of a piece that have a label, in any thread; a CellError names the row among all of them."""
+        if labeled is None:
+            return raw_rows(table, self._layout, self.options.missing, point=point)
         try:
-            found = self._parts(table.filter(numbers(kept)), point)
+            raw = raw_rows(table.filter(numbers(labeled)), self._layout, self.options.missing, point=point)
         except CellError as error:
-            error.row = int(np.flatnonzero(kept)[error.row])
+            error.row = int(np.flatnonzero(labeled)[error.row])
             raise
-        return found._replace(missing={**found.missing, target: int(np.count_nonzero(~kept))})
+        return raw._replace(missing={**raw.missing, str(target): int(np.count_nonzero(~labeled))})
 
-    def _piece(self, found: PieceParts, y: Array | None, labeled: Array | None) -> Piece:
+    def _piece(self, raw: RawRows, y: Array | None, labeled: Array | None) -> Piece:
         """Return rows, whose words get features, and the labels that some have; pieces must come in their order."""
-        self._missing.update(found.missing)
-        if self._ranges is not None and len(found.numbers):
+        self._missing.update(raw.missing)
+        if self._ranges is not None and len(raw.numbers):
             low, high = self._ranges
-            np.minimum(low, found.numbers.min(axis=0), out=low)
-            np.maximum(high, found.numbers.max(axis=0), out=high)
-        X = finished(found, self._layout, self._categories, self.options.missing)
+            np.minimum(low, raw.numbers.min(axis=0), out=low)
+            np.maximum(high, raw.numbers.max(axis=0), out=high)
+        X = feature_rows(raw, self._layout, self._categories, self.options.missing)
         if self.n_features > self.options.max_features and self.options.n_features is None:
             raise self._too_wide()
-        return Piece(X, y if y is None or found.kept is None else y[found.kept], both(labeled, found.kept))
-
-    is_deciding = False  # whether what has been read so far may still change what a column is taken for
+        return Piece(X, y if y is None or raw.kept is None else y[raw.kept], both(labeled, raw.kept))
 
     def change_kind(self, error: ReadError, early: bool) -> str:  # noqa: ARG002, only text changes its mind
         """Return what a column is taken for in which a cell does not fit, or raise the error of that cell."""
@@ -546,12 +536,12 @@ class TableSource(Source):
 
     def wrong_kind(self, where: str, column: str, cell: str) -> ReadError:
         """Return the error of a cell that is not of its column's kind."""
-        what = f"{shown(cell)} is not a number, as the cells above are"
-        return self.error(where, what, *((("categorical", column),) if self.options.layout is None else ()))
+        message = f"{shown(cell)} is not a number, as the cells above are"
+        return self.error(where, message, *((("categorical", column),) if self.options.layout is None else ()))
 
-    def error(self, where: str, what: str, *settings: tuple[str, Any]) -> ReadError:
+    def error(self, where: str, message: str, *settings: tuple[str, Any]) -> ReadError:
         """Return an error about the table, with the settings that would allow it."""
-        return ReadError(where, what, *settings)
+        return ReadError(where, message, *settings)
 
     @abstractmethod
     def cells(self, names: list[str]) -> Iterator[Any]:
@@ -596,38 +586,31 @@ class TableSource(Source):
         twin = copy(self)
         if self.options.missing == "error":
             twin.options = replace(self.options, missing="zero")
-        numbers = len(self._layout.numbers)
-        low, high = twin._ranges = (np.full(numbers, np.inf), np.full(numbers, -np.inf))
+        n = len(self._layout.numbers)
+        low, high = twin._ranges = (np.full(n, np.inf), np.full(n, -np.inf))
         counts: Counter[Any] = Counter()
         for _, y, _ in twin:
             counts.update([] if y is None else y.tolist())
         layout = twin.layout
         ranges = dict(zip(layout.numbers, zip(low.tolist(), high.tolist(), strict=True), strict=True))
-        found = [
-            Column(
-                name,
-                kind_shown(kind),
-                sum(column == place for column, _ in layout.categories) if kind in (WORD, TEXT) else None,
-                ranges.get(name),
-                twin._missing[name],
-                _usage(layout, place),
-            )
-            for place, (name, kind) in enumerate(layout.columns)
-        ]
-        for name, (place, kind, usage) in sorted(twin._usages.items(), key=lambda item: item[1][0]):
-            found.insert(place, Column(name, kind_shown(kind), None, None, 0, usage))
+        n_words = Counter(place for place, _ in layout.categories)
+        columns = []
+        for place, (name, kind) in enumerate(layout.columns):
+            words = n_words[place] if kind in (WORD, TEXT) else None
+            usage = _usage(kind, n_words[place], layout.hash_bits)
+            columns.append(Column(name, kind_shown(kind), words, ranges.get(name), twin._missing[name], usage))
+        for place, column in sorted(twin._left_out.items()):
+            columns.insert(place, column)
         if counts:
-            found.append(Column(str(layout.target), "label", len(counts), None, 0, "the label"))
-        return found
+            columns.append(Column(str(layout.target), "label", len(counts), None, 0, "the label"))
+        return columns
 
 
-def _usage(layout: Layout, place: int) -> str:
-    kind = layout.columns[place][1]
-    own = sum(column == place for column, _ in layout.categories)
+def _usage(kind: str, n_words: int, hash_bits: int) -> str:
     if kind == WORD:
-        return f"{own} feature{'s' * (own != 1)}, 1 for each word"
+        return f"{n_words} feature{'s' * (n_words != 1)}, 1 for each word"
     if kind == TEXT:
-        return f"{own:,} feature{'s' * (own != 1)}, how often each word occurs"
+        return f"{n_words:,} feature{'s' * (n_words != 1)}, how often each word occurs"
     if kind in (HASHED_WORD, HASHED_TEXT):
-        return f"hashed into 2^{layout.hash_bits} features"
-    return "1 feature and 1 for its gaps" if own else "1 feature"
+        return f"hashed into 2^{hash_bits} features"
+    return "1 feature and 1 for its gaps" if n_words else "1 feature"

@@ -40,8 +40,8 @@ LABEL, UNWANTED = -1, -2
 class LineError(ValueError):
     """Something wrong in a line of text: ``str()`` says what, ``offset`` where, in bytes from the start of the text."""
 
-    def __init__(self, offset: int, what: str, *settings: tuple[str, object]) -> None:
-        super().__init__(what)
+    def __init__(self, offset: int, message: str, *settings: tuple[str, object]) -> None:
+        super().__init__(message)
         self.offset, self.settings = offset, settings
 
 
@@ -256,8 +256,8 @@ def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, in
         p += _ONE
         row += _ONE
         indptr[row] = stored
-    found = (np.int64(row), np.int64(stored), np.int64(postponed), np.int64(widest), np.int64(longest))
-    return code, np.int64(place), found, zero, qid, unsorted
+    counts = (np.int64(row), np.int64(stored), np.int64(postponed), np.int64(widest), np.int64(longest))
+    return code, np.int64(place), counts, zero, qid, unsorted
 
 
 @compiled

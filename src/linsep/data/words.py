@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,28 +23,25 @@ from linsep.data.arrow_arrays import numpy_view
 from linsep.data.schema import HASHED_TEXT, HASHED_WORD, Layout
 from linsep.problem import Array, Floats
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 compiled = _compiled()
 
 Category = tuple[int, str | None]  # number of the column, and the word; None is a missing cell
 
 
-class Coded(NamedTuple):
-    """A column of a piece of a table: its words, and the place of each cell's word among them, -1 for no word."""
+class CodedColumn(NamedTuple):
+    """A column of a piece of a table: its words, and the code of each cell, its word's place among them or -1."""
 
     column: int
     words: list[str | None]
-    places: Array  # (n,)
+    codes: Array  # (n,)
 
 
 class Bag(NamedTuple):
-    """A column of texts in a piece of a table: its words, and the place and the row of each that occurs, in order."""
+    """A column of texts in a piece of a table: its words, and the code and the row of each that occurs, in order."""
 
     column: int
     words: list[str]
-    places: Array  # (occurrences,)
+    codes: Array  # (occurrences,)
     rows: Array  # (occurrences,)
 
 
@@ -74,45 +71,43 @@ class Categories:
             self.order.append((column, word))
         return number
 
-    def numbered(self, coded: Sequence[Coded], bags: Sequence[Bag]) -> tuple[Array, list[Array]]:
-        """Return the feature of every cell, and of every word of the texts, -1 where there is none."""
-        parts: list[Coded | Bag] = [*coded, *bags]
+    def numbered(self, coded: Sequence[CodedColumn], bags: Sequence[Bag], n: int) -> tuple[Array, list[Array]]:
+        """Return the feature of every cell of ``n`` rows, and of every word of the texts, -1 where there is none."""
+        parts: list[CodedColumn | Bag] = [*coded, *bags]
         tables = []  # the feature of each word, -2 for those that have none; the last one, -1, is that of no word
-        for part in parts:
+        new: list[Array] = []  # first row, column, place in the row, which of the parts, code of the word
+        for k, part in enumerate(parts):
             known = self._numbers[part.column]
             tables.append(np.array([*(known.get(word, -2) for word in part.words), -1], dtype=np.int64))
-        new: list[Array] = []  # first row, column, place in the row, which of the parts, place of the word
-        for k, (part, table) in enumerate(zip(parts, tables, strict=True)):
-            unknown = np.flatnonzero(table == -2)
+            unknown = np.flatnonzero(tables[k] == -2)
             if len(unknown):
-                places = part.places
-                first = np.full(len(table), len(places), dtype=np.int64)
-                first[places[::-1]] = np.arange(len(places))[::-1]
-                used = unknown[first[unknown] < len(places)]
+                codes = part.codes
+                first = np.full(len(tables[k]), len(codes), dtype=np.int64)
+                first[codes[::-1]] = np.arange(len(codes))[::-1]
+                used = unknown[first[unknown] < len(codes)]
                 rows = part.rows[first[used]] if isinstance(part, Bag) else first[used]
                 same = np.ones(len(used), dtype=np.int64)
                 new.append(np.stack([rows, part.column * same, first[used], k * same, used], axis=1))
         if new and not self.fixed:
-            found = np.concatenate(new)
-            for _, column, _, k, j in found[np.lexsort(found[:, 2::-1].T)].tolist():
-                tables[k][j] = self._add(column, parts[k].words[j])
-        n = len(coded[0].places) if coded else 0
+            words = np.concatenate(new)
+            for _, column, _, k, code in words[np.lexsort(words[:, 2::-1].T)].tolist():
+                tables[k][code] = self._add(column, parts[k].words[code])
         features = np.empty((n, len(coded)), dtype=np.int64)
         for k, part in enumerate(coded):
-            features[:, k] = tables[k][part.places]
-        texts = [table[bag.places] for bag, table in zip(bags, tables[len(coded) :], strict=True)]
+            features[:, k] = tables[k][part.codes]
+        texts = [table[bag.codes] for bag, table in zip(bags, tables[len(coded) :], strict=True)]
         if self.fixed and new:
-            for found in (features, *texts):
-                self.unseen += int(np.count_nonzero(found == -2))
-                found[found == -2] = -1
+            for numbers in (features, *texts):
+                self.unseen += int(np.count_nonzero(numbers == -2))
+                numbers[numbers == -2] = -1
         return features, texts
 
 
 def assemble(numbers: Array, features: Array) -> tuple[Floats, Array, Array]:
     """Return numbers, and a 1 at each of the features, as the parts of a CSR matrix with sorted columns."""
     n = len(numbers)
-    room = np.count_nonzero(numbers) + np.count_nonzero(features >= 0)
-    data, indices = np.empty(room), np.empty(room, dtype=np.int32)
+    stored = np.count_nonzero(numbers) + np.count_nonzero(features >= 0)
+    data, indices = np.empty(stored), np.empty(stored, dtype=np.int32)
     indptr = np.zeros(n + 1, dtype=np.int32)
     _assemble(np.ascontiguousarray(numbers, dtype=np.float64), features, data, indices, indptr)
     return data, indices, indptr
@@ -146,11 +141,6 @@ def _assemble(numbers, features, data, indices, indptr):
 # Hashed words
 
 
-def hash_name(name: str) -> int:
-    """Return the 64-bit hash of ``column=value``."""
-    return int(_hash(np.frombuffer(name.encode(), dtype=np.uint8)))
-
-
 _BETWEEN = r"[^\pL\pM\pN_']+"  # what lies between the words of a text
 _START = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
@@ -173,22 +163,17 @@ def _finish(state):
 
 
 @compiled
-def _hash(data):
-    return _finish(_absorb(_START, data, 0, len(data)))
-
-
-@compiled
 def hash_values(prefix, data, offsets, mask):
     """Hash ``column=value`` for every value; ``prefix`` is the bytes of ``column=``."""
     start = _absorb(_START, prefix, 0, len(prefix))
-    found = np.empty(len(offsets) - 1, dtype=np.int32)
-    for i in range(len(found)):
-        found[i] = _finish(_absorb(start, data, offsets[i], offsets[i + 1])) & mask
-    return found
+    features = np.empty(len(offsets) - 1, dtype=np.int32)
+    for i in range(len(features)):
+        features[i] = _finish(_absorb(start, data, offsets[i], offsets[i + 1])) & mask
+    return features
 
 
 def hashed_rows(table: Any, layout: Layout) -> Any:
-    """Return the hashed columns of a table as CSR rows, after room for the numbers; a missing cell is nothing."""
+    """Return the hashed columns of a table as CSR rows, after empty columns for the numbers; a missing cell is 0."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -205,7 +190,9 @@ def hashed_rows(table: Any, layout: Layout) -> Any:
         if kind == HASHED_TEXT:
             texts = pc.split_pattern_regex(pc.utf8_lower(column), pattern=_BETWEEN)
             column, rows = texts.flatten(), numpy_view(pc.list_parent_indices(texts))
-        letters, bounds = _letters(column)
+        _, offsets, letters = column.buffers()
+        bounds = np.frombuffer(offsets, dtype=np.int64, count=len(column) + 1, offset=8 * column.offset)
+        letters = np.frombuffer(b"" if letters is None else letters, dtype=np.uint8)
         present = bounds[1:] != bounds[:-1]
         indptr = np.concatenate(([0], np.cumsum(np.bincount(rows[present], minlength=n)))).astype(np.int32)
         prefix = np.frombuffer(f"{name}=".encode(), dtype=np.uint8)
@@ -214,10 +201,3 @@ def hashed_rows(table: Any, layout: Layout) -> Any:
         words.sum_duplicates()
         X = X + words
     return X
-
-
-def _letters(column: pa.Array) -> tuple[Array, Array]:
-    """Return the bytes of a column of long strings and where each begins and ends."""
-    _, offsets, data = column.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int64, count=len(column) + 1, offset=8 * column.offset)
-    return np.empty(0, np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8), bounds

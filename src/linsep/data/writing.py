@@ -53,8 +53,8 @@ def format_of(path: Path, wanted: str | None = None, allowed: Sequence[str] = WR
         ending = os.path.splitext(stem)[1]
     form = wanted or ("csv" if name == "-" else _ENDINGS.get(ending.lstrip(".")))
     if form is None or form not in allowed:
-        what = f"{ending or name!r} is not" if form is None else f"{form} is not"
-        raise DataError(masked(str(path)), f"{what} a format to write here: {', '.join(allowed)}")
+        message = f"{ending or name!r} is not" if form is None else f"{form} is not"
+        raise DataError(masked(str(path)), f"{message} a format to write here: {', '.join(allowed)}")
     if packed and form not in _TEXT:
         raise DataError(masked(str(path)), f"{form} has compression of its own: leave out the ending .gz or .zst")
     return form
@@ -259,14 +259,14 @@ def rewrite(path: str, source: Source, changes: Changes, X: Any, y: Array) -> No
 
     ``X`` and ``y`` are the rows and labels that are not dropped, for formats that have no place for the rest.
     """
-    form, own = format_of(path), source.options.format
-    if own == "csv" and form in ("csv", "tsv"):
+    form, source_form = format_of(path), source.options.format
+    if source_form == "csv" and form in ("csv", "tsv"):
         _copy_text(path, "\t" if form == "tsv" else None, source, changes)
-    elif FORMATS[own].is_table and form in TABLES:
+    elif FORMATS[source_form].is_table and form in TABLES:
         _copy_table(path, form, source, changes)
-    elif own == form == "libsvm":
+    elif source_form == form == "libsvm":
         _copy_lines(path, source, changes)
-    elif own == form and form in ("npy", "npz"):
+    elif source_form == form and form in ("npy", "npz"):
         (_copy_array if form == "npy" else _copy_arrays)(path, source, changes)
     else:
         _write_features(path, form, source, changes, X, y)
@@ -355,9 +355,9 @@ def _typed_column(column: Any, source: Any) -> pa.Array:
     plain = plain_numbers(there, NUMBER, source.number_format.point)
     for kind in () if plain is None else (pa.int64(), pa.float64()):
         with suppress(pa.ArrowInvalid):
-            found = pc.utf8_ltrim(plain, "+").cast(kind)
-            if not (kind == pa.float64() and pc.any(pc.is_nan(found)).as_py()):
-                return found
+            numbers = pc.utf8_ltrim(plain, "+").cast(kind)
+            if not (kind == pa.float64() and pc.any(pc.is_nan(numbers)).as_py()):
+                return numbers
     return there
 
 
@@ -371,10 +371,10 @@ def _copy_array(path: str, source: Any, changes: Changes) -> None:
     arrays = [np.asarray(mapped(file)[:]) for file in source.files]
     whole = np.concatenate(arrays) if len(arrays) > 1 else arrays[0]
     kept, labels = _chosen(len(whole), changes)
-    found = whole[kept]
-    found[:, source.target] = whole[labels, source.target]
+    written = whole[kept]
+    written[:, source.target] = whole[labels, source.target]
     with sink(path) as file:
-        np.lib.format.write_array(file, found, allow_pickle=False)
+        np.lib.format.write_array(file, written, allow_pickle=False)
 
 
 def _copy_arrays(path: str, source: Source, changes: Changes) -> None:
@@ -407,8 +407,8 @@ def _chosen(n: int, changes: Changes) -> tuple[Array, Array]:
 
 def _write_features(path: str, form: str, source: Source, changes: Changes, X: Any, y: Array) -> None:
     if form not in TABLES and not all(isinstance(label, int | float) for label in set(y.tolist())):
-        what = f"a {form} file holds numbers, but the labels are words: write CSV, TSV, Parquet or Arrow"
-        raise DataError(path, what)
+        message = f"a {form} file holds numbers, but the labels are words: write CSV, TSV, Parquet or Arrow"
+        raise DataError(path, message)
     numbers = source.dropped.in_source(np.arange(len(y))).tolist()
     place = {row: i for i, row in enumerate(numbers)}
     new = [(i, changes.get(row, row)) for i, row in enumerate(numbers)]

@@ -123,8 +123,8 @@ class Checkpoint:
             for name in sorted((self.about.keys() | about.keys()) - {"max_iter"}):
                 was, now = about.get(name), self.about.get(name)
                 if was != now:
-                    what = "its data differ" if name == "data" else f"{name} was {was!r}, is {now!r}"
-                    raise RefusedError(f"a checkpoint of another run: {what}")
+                    difference = "its data differ" if name == "data" else f"{name} was {was!r}, is {now!r}"
+                    raise RefusedError(f"a checkpoint of another run: {difference}")
             saved = Saved.from_parts(parts)
             log = saved.state.log
             begun, allowed = len(log.passes) + (log.rows > 0), self.about.get("max_iter", math.inf)

@@ -79,23 +79,22 @@ def fit(
 
 def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, ProofAttempt | None]:
     """Make passes until a rule ends the run; return it, and the proof that ended it, if one did."""
-    problem, hooks, found = passes.problem, passes.hooks, None
+    problem, hooks, attempt = passes.problem, passes.hooks, None
     if not parameters.once:
         state.tracker.on_run_start(passes.errors)
     if parameters.separate(problem.machines) and problem.allowed < math.inf and state.log.spent is None:
         state.log.spent = np.zeros(problem.machines)
     while (stop := stopped(problem, parameters, state)) is None:
-        if hooks.prover is not None:
-            found = hooks.prover(problem, state)
-        if found is not None and found.refutation is not None:
-            stop = Stop.NOT_SEPARABLE
-            break
-        if found is not None and not math.isnan(found.margin_bound):
-            stop = Stop.MARGIN_REFUTED
-            break
-        if found is not None:
-            state.log.searched(found)
-            found = None
+        attempt = None if hooks.prover is None else hooks.prover(problem, state)
+        if attempt is not None:
+            if attempt.refutation is not None:
+                stop = Stop.NOT_SEPARABLE
+                break
+            if not math.isnan(attempt.margin_bound):
+                stop = Stop.MARGIN_REFUTED
+                break
+            state.log.searched(attempt)
+            attempt = None
         passes.make(state)
         hooks.save(state)
     on_plane_is_right = isinstance(parameters.rule, MispredictionRule | StrictRule)
@@ -104,10 +103,10 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Pro
     if stop is Stop.VISITED and passes.training_loss(state).smallest > 0:
         stop = Stop.SEPARATED
     hooks.save(state, ended=True)
-    if found is None:
+    if attempt is None:
         return state.log.run(stop), None
-    state.log.searched(found)  # after the state was saved: a run that is resumed there finds the proof again
-    return state.log.run(stop), None if found.refutation is None else found
+    state.log.searched(attempt)  # after the state was saved: a run that is resumed there finds the proof again
+    return state.log.run(stop), None if attempt.refutation is None else attempt
 
 
 def stopped(problem: Problem, parameters: Parameters, state: State) -> Stop | None:

@@ -197,7 +197,7 @@ def dual_pass(
     ``own`` is the machine of each row's class, -1 if it has none. Within a block, mistakes correct the scores of the
     rows that follow; after it, those of all rows at once.
     """
-    found = [np.empty((0, 2), np.int64)]
+    pairs = [np.empty((0, 2), np.int64)]
     for start in range(0, len(order), cache.block):
         block = order[start : start + cache.block]
         scores, examples = S[:, block], (own[block], steps[block])
@@ -218,8 +218,8 @@ def dual_pass(
         rows, which = np.unique(block[visits], return_inverse=True)
         mistaken = which, own[block[visits]], machines, steps[block[visits]]
         cache.add(rows, dual_factors(*mistaken, (len(S), len(rows)), one_vs_rest=one_vs_rest), S)
-        found.append(np.column_stack((visits + start, machines)))
-    visits, machines = np.concatenate(found).T
+        pairs.append(np.column_stack((visits + start, machines)))
+    visits, machines = np.concatenate(pairs).T
     return visits, machines
 
 

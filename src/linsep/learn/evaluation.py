@@ -25,7 +25,7 @@ class Evaluation(NamedTuple):
     """What a plane makes of some examples."""
 
     radius: float  # largest norm of a row
-    smallest: float  # smallest y·s, for more classes smallest lead of the true class
+    smallest: float  # smallest y·s, for more classes smallest margin of the true class
     loss: float
     wrong: int  # rows predicted wrong
     rows: int  # of positive weight, which alone count
@@ -50,20 +50,20 @@ def squared_norms(rows: Rows) -> Floats:
 
 
 def separations(examples: Examples, W: Floats, b: Floats) -> Floats:
-    """Return ``y·s`` of every row; for more classes the lead of the true class over its highest rival."""
-    return _leads(scores(examples.rows, W, b), examples.y)
+    """Return ``y·s`` of every row; for more classes the score of the true class less that of its highest rival."""
+    return _margins(scores(examples.rows, W, b), examples.y)
 
 
-def _leads(S: Floats, y: Array) -> Floats:
-    """Return ``y·s`` or the lead of the true class, from scores."""
+def _margins(S: Floats, y: Array) -> Floats:
+    """Return ``y·s``, or the margin of the true class over the others, from scores."""
     if S.shape[1] == 1:
-        lead: Floats = y * S[:, 0]
-        return lead
+        margins: Floats = y * S[:, 0]
+        return margins
     rivals = S.copy()
     np.put_along_axis(rivals, y[:, None], -np.inf, 1)
-    leads: Floats = np.take_along_axis(S, y[:, None], 1)[:, 0]
-    leads -= rivals.max(axis=1)
-    return leads
+    margins = np.take_along_axis(S, y[:, None], 1)[:, 0]
+    margins -= rivals.max(axis=1)
+    return margins
 
 
 def evaluate(examples: Examples, W: Floats, b: Floats, *, on_plane: int = -1, one_vs_rest: bool = False) -> Evaluation:
@@ -97,7 +97,7 @@ class TrainingLoss(NamedTuple):
     """What a rule makes of weights on some examples of positive weight."""
 
     loss: float
-    smallest: float  # y·s, or lead, of any machine
+    smallest: float  # y·s, or margin, of any machine
 
 
 def training_loss(
@@ -105,7 +105,7 @@ def training_loss(
 ) -> TrainingLoss:
     """Return the loss ``Σ max(0, target - v)`` and the smallest ``v``, going on from those of the rows before.
 
-    ``v`` is ``y·s``, for more classes the lead of the true class, or ``y·s`` of each machine of one-against-rest. The
+    ``v`` is ``y·s``, for more classes the margin of the true class, or ``y·s`` of each machine of one-against-rest. The
     sum runs in the order of the rows, so that it has the same bits however they come in blocks.
     """
     S, used = scores(examples.rows, weights.W, weights.b), examples.step > 0
@@ -113,7 +113,7 @@ def training_loss(
         own = examples.y[:, None] == np.arange(S.shape[1])
         v = np.where(own, S, -S)[used].ravel()
     else:
-        v = _leads(S, examples.y)[used]
+        v = _margins(S, examples.y)[used]
     if not all_finite(v):
         raise FloatingPointError("a score is not finite")
     loss = np.cumsum(np.concatenate(([before.loss], np.maximum(0.0, target - v))))[-1]
@@ -162,23 +162,23 @@ def _on_all_cores(rows: Rows, job: Callable[[slice], Any]) -> list[Any]:
     if n <= length:
         return [job(slice(0, n))] if n else []
     parts = [slice(start, min(start + length, n)) for start in range(0, n, length)]
-    found: list[Any] = [None] * len(parts)
+    results: list[Any] = [None] * len(parts)
 
     def work(number: int) -> None:
-        found[number] = job(parts[number])
+        results[number] = job(parts[number])
 
     on_all_cores(work, range(len(parts)))
-    return found
+    return results
 
 
 def held_out(seed: int, first_row: int, n: int, share: float) -> Array:
-    """Say which rows to hold out, each drawn by its own number: how the rows come in blocks does not matter."""
+    """Say which rows to hold out, drawn by their numbers alone with SplitMix64 (Steele et al. 2014)."""
     z = np.arange(first_row, first_row + n, dtype=np.uint64) + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
     for shift, factor in (
         (30, 0xBF58476D1CE4E5B9),
         (27, 0x94D049BB133111EB),
         (31, 1),
-    ):  # SplitMix64 (Steele et al. 2014)
+    ):  # SplitMix64, Steele et al. 2014
         z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
     held: Array = z < np.uint64(share * 2**64)
     return held

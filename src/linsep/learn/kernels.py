@@ -19,7 +19,7 @@ _INLINED = (row_operations.__file__, rules.__file__)
 compiled = compiling.compiled(*_INLINED, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 # ---------------------------------------------------------------------------------------------------------------
-# Training: each loop visits the examples in `order`, changes W and b in place, writes what it erred on to `mistakes`,
+# Training: each loop visits the examples in `order`, changes W and b in place, writes its mistakes to `mistakes`,
 # adds to losses[0], and returns (examples visited, mistakes made). It ends early when `mistakes` is full, or before an
 # example whose score is not finite. A mistake is one number: row * (number of weight vectors) + the one concerned.
 #
@@ -124,7 +124,7 @@ def one_vs_rest(examples, order, rule, W, b, mistakes, losses):
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# Looking without learning
+# Visits without learning
 
 
 @compiled
@@ -138,21 +138,21 @@ def score(rows, W, b, scores):
 
 
 @compiled
-def replay(examples, trace, offset, W, b, leads):
-    """Make the updates of a trace again, of one machine, and write the lead that each found into ``leads``.
+def replay(examples, trace, offset, W, b, margins):
+    """Make the updates of a trace again, of one machine, and write the margin before each into ``margins``.
 
-    A lead is ``y s`` for two classes, and that of the true class over the rival of the trace for more.
+    A margin is ``y s`` for two classes, for more the score of the true class less that of the rival of the trace.
     """
     rows, y, steps = examples
     for t in range(trace.size):
         i = trace[t] // np.uint64(b.size)
         own, sign = (0, float(y[i])) if b.size == 1 else (y[i], 1.0)
-        leads[t] = sign * (dot(rows, i, W, own) + b[own])
+        margins[t] = sign * (dot(rows, i, W, own) + b[own])
         add(rows, i, sign * steps[i], W, own)
         b[own] += sign * steps[i] * offset
         if b.size > 1:
             rival = trace[t] % np.uint64(b.size)
-            leads[t] -= dot(rows, i, W, rival) + b[rival]
+            margins[t] -= dot(rows, i, W, rival) + b[rival]
             add(rows, i, -steps[i], W, rival)
             b[rival] -= steps[i] * offset
 
@@ -165,18 +165,18 @@ def norms(rows, squares):
 
 
 @compiled
-def evaluate(examples, W, b, on_plane, alone):
-    """Look at all examples once: largest squared norm, smallest lead, loss, wrong predictions, rows not finite.
+def evaluate(examples, W, b, on_plane, one_vs_rest):
+    """Visit all examples once: largest squared norm, smallest margin, loss, wrong predictions, scores not finite.
 
-    The lead is ``y s`` for two classes, for more that of the true class over its highest rival. ``alone`` says that
-    each weight vector is a machine of its own, for the loss. Examples with step 0 are visited for their values only.
+    The margin is ``y s`` for two classes, for more the score of the true class less that of its highest rival. With
+    ``one_vs_rest`` the loss is that of the machines. Examples with step 0 are visited for their values only.
     """
     rows, y, steps = examples
     largest, smallest, total, wrong, broken = 0.0, np.inf, 0.0, 0, 0
     for i in range(y.size):
         if i + AHEAD < y.size:
             fetch(rows, i + AHEAD)
-        own, rival, highest, lacking = 0.0, 0, -np.inf, 0.0
+        own, rival, highest, losses = 0.0, 0, -np.inf, 0.0
         s, squared = dot_and_square(rows, i, W)
         for c in range(b.size):
             s = (dot(rows, i, W, c) if c > 0 else s) + b[c]
@@ -188,13 +188,13 @@ def evaluate(examples, W, b, on_plane, alone):
                 rival, highest = c, s
             if not abs(s) <= LARGEST:
                 broken += 1
-            lacking += max(0.0, -s if c == y[i] else s)
+            losses += max(0.0, -s if c == y[i] else s)
         if steps[i] == 0.0:
             continue
         v = own - highest
         largest = max(largest, squared)
         smallest = min(smallest, v)
-        total += lacking if alone and b.size > 1 else max(0.0, -v)
+        total += losses if one_vs_rest and b.size > 1 else max(0.0, -v)
         if v < 0.0 or (v == 0.0 and (y[i] != on_plane if b.size == 1 else rival < y[i])):
             wrong += 1  # on the plane the rule decides; of classes that tie the lowest is predicted
     return largest, smallest, total, wrong, broken

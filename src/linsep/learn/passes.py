@@ -7,16 +7,18 @@ the result of a cyclic pass.
 from __future__ import annotations
 
 import math
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linsep.clock import Clock
+from linsep.data.arrays import as_scipy, to_rows
+from linsep.data.cache import RowStore, folder_of
 from linsep.errors import DataError
 from linsep.learn.averaging import KernelCall, WeightTracker
 from linsep.learn.evaluation import (
@@ -36,6 +38,7 @@ from linsep.learn.rules import Foresight
 from linsep.learn.weights import Weights
 from linsep.problem import Array, Batch, Dense, Examples, Floats, Pass, Problem, Rows, Run, Sparse, Stop, take
 
+_HELD_ROWS = 1 << 16  # held-out rows that are evaluated at a time: enough for all cores
 LONGEST_TRACE = 1 << 24  # mistakes of rows that are not all in memory; a longer trace is not kept, to bound memory
 
 Watch = Callable[[int, int, int, float], None]  # pass, rows visited in it, mistakes of the run, loss of the pass
@@ -73,13 +76,13 @@ class TrainingLog:
         """Whether it is proved that some plane separates the rows."""
         return any(entry.separable for entry in self.passes)
 
-    def note(self, found: Array) -> None:
+    def note(self, mistakes: Array) -> None:
         """Take up some mistakes."""
-        self.made += len(found)
+        self.made += len(mistakes)
         if self.made > self.longest_trace:
             self.trace.clear()
-        elif len(found):
-            self.trace.append(found.astype(np.uint32) if found[found.argmax()] < 2**32 else found)
+        elif len(mistakes):
+            self.trace.append(mistakes.astype(np.uint32) if mistakes[mistakes.argmax()] < 2**32 else mistakes)
 
     def close(self, validation_error: float) -> None:
         """End the present pass."""
@@ -87,11 +90,12 @@ class TrainingLog:
         self.begun, self.loss, self.seconds = self.made, np.zeros(1), 0.0
         self.rows = 0
 
-    def searched(self, found: ProofAttempt) -> None:
+    def searched(self, attempt: ProofAttempt) -> None:
         """Note a search for a proof after the last pass."""
-        last = self.passes[-1]._replace(proof_work=found.work, separable=found.separable)
-        self.passes[-1] = last._replace(margin_bound=found.margin_bound)
-        self.settled = found.settled
+        self.passes[-1] = self.passes[-1]._replace(
+            proof_work=attempt.work, separable=attempt.separable, margin_bound=attempt.margin_bound
+        )
+        self.settled = attempt.settled
 
     @property
     def against_margin(self) -> float:
@@ -163,9 +167,7 @@ class Hooks(NamedTuple):
 
     watch: Watch | None = None
     clock: Clock | None = None  # asked after every piece of work
-    checkpoint: Callable[[State, bool], None] | None = (
-        None  # told after every batch and pass, and whether the run ended
-    )
+    checkpoint: Callable[[State, bool], None] | None = None  # called after every batch and pass, and at the end
     prover: Callable[[Problem, State], ProofAttempt | None] | None = None  # asked before every pass
     evaluate: bool = True  # whether all rows are visited once more for the evaluation, if that takes another pass
     foresight: Foresight | None = None  # where to note what was predicted for each row of a batch before learning
@@ -262,14 +264,14 @@ class Passes:
             visited, k = self.kernel(data, part, rule, weights.W, weights.b, mistakes, loss)
             if visited < len(part) and k < len(mistakes):
                 raise FloatingPointError("a score overflowed to infinity")
-            found = KernelCall(self.kernel, self.rule, data, part, visited, mistakes[:k], batch.first_row)
-            tracker.on_call_end(found, weights)
+            call = KernelCall(self.kernel, self.rule, data, part, visited, mistakes[:k], batch.first_row)
+            tracker.on_call_end(call, weights)
             log.visits += visited
             m = np.uint64(weights.machines)
             if log.spent is not None:
-                log.spent += np.bincount((found.mistakes % m).astype(np.intp), minlength=weights.machines)
-            log.note(found.mistakes + np.uint64(batch.first_row) * m)  # rows are numbered as in the whole problem
-            yield found
+                log.spent += np.bincount((call.mistakes % m).astype(np.intp), minlength=weights.machines)
+            log.note(call.mistakes + np.uint64(batch.first_row) * m)  # rows are numbered as in the whole problem
+            yield call
             if log.made >= limit:
                 return
 
@@ -336,21 +338,18 @@ class Passes:
                 self.held.add(batch)
             self.held.complete = True
         if self.held.rows == 0:
-            raise DataError(
-                "",
-                "{0} holds out no row: choose a larger share",
-                ("validation_fraction", self.parameters.validation_fraction),
-            )
+            setting = ("validation_fraction", self.parameters.validation_fraction)
+            raise DataError("", "{0} holds out no row: choose a larger share", setting)
         return self.held.wrong(state, self.parameters.on_plane) / self.held.rows
 
     def training_loss(self, state: State) -> TrainingLoss:
         """Visit all training rows with the present weights: their loss, and how near the plane the nearest is."""
-        found = TrainingLoss(0.0, math.inf)
+        loss = TrainingLoss(0.0, math.inf)
         one_vs_rest = self.parameters.separate(self.problem.machines)
         for batch in self.problem.batches:
             state.fit_to(batch)
-            found = training_loss(batch.examples, state.weights, self.parameters.rule.target, one_vs_rest, found)
-        return found
+            loss = training_loss(batch.examples, state.weights, self.parameters.rule.target, one_vs_rest, loss)
+        return loss
 
     def errors(self, plane: Weights) -> float:
         """Visit all rows and add up the weight of those that are predicted wrong."""
@@ -368,9 +367,8 @@ class Passes:
         if self.parameters.once and not state.tracker.is_last and state.tracker.by_column:
             (batch,) = self.problem.batches
             self.rows = len(batch.examples.y)
-            columns, rows = narrowed(
-                batch.rows, state.weights.n_features
-            )  # a row of few columns costs no more than these
+            # a row of few columns costs no more than these
+            columns, rows = narrowed(batch.rows, state.weights.n_features)
             return self._evaluate(batch, rows, state.tracker.plane(state.weights.restricted(columns)))
         plane, parts = state.tracker.plane(state.weights), []
         for batch in self.problem.batches:
@@ -398,19 +396,19 @@ def narrowed(rows: Rows, n_features: int) -> tuple[Array | slice, Rows]:
 
 
 class HeldOut:
-    """Held-out rows; those of a problem that is not in memory are kept in a temporary file, and take no memory."""
+    """Held-out rows; those of a problem that is not in memory are kept in mapped files."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.kept: list[Examples] = []
-        self.file = None if problem.in_memory else tempfile.TemporaryFile()  # noqa: SIM115  closed by close
-        self.blocks = self.rows = 0
+        self.examples: list[Examples] = []
+        self.store = None if problem.in_memory else RowStore(folder_of("auto"))
+        self.rows = 0
         self.complete = False  # all of them are here
 
     def close(self) -> None:
         """Let go of the rows."""
-        if self.file is not None:
-            self.file.close()
+        if self.store is not None:
+            self.store.close()
 
     def add(self, batch: Batch) -> None:
         """Keep the held-out rows of a batch, unless they are here."""
@@ -419,27 +417,14 @@ class HeldOut:
             return
         rows, y, _ = batch.examples
         numbers = np.flatnonzero(self.problem.held_out(batch.first_row, batch.first_row + len(y)))
-        held = Examples(take(rows, numbers), y[numbers], np.ones(len(numbers)))
         self.rows += len(numbers)
-        if self.file is None:
-            self.kept.append(held)
-            return
-        for array in (np.array(isinstance(rows, Sparse)), *held.rows, held.y):
-            np.save(self.file, array, allow_pickle=False)
-        self.blocks += 1
+        if self.store is None:
+            self.examples.append(Examples(take(rows, numbers), y[numbers], np.ones(len(numbers))))
+        else:
+            self.store.append(as_scipy(take(rows, numbers), batch.n_features), y[numbers])
 
     def wrong(self, state: State, on_plane: int) -> int:
         """Return how many of the rows are predicted wrong."""
-        return sum(state.tracker.wrong(held, state.weights, on_plane) for held in self._again() if len(held.y))
-
-    def _again(self) -> Iterator[Examples]:
-        yield from self.kept
-        if self.file is None:
-            return
-        self.file.seek(0)
-        for _ in range(self.blocks):
-            sparse = bool(np.load(self.file, allow_pickle=False))
-            *parts, y = (np.load(self.file, allow_pickle=False) for _ in range(4 if sparse else 2))
-            for part in parts:
-                part.flags.writeable = False  # one compiled version serves all callers
-            yield Examples(Sparse(*parts) if sparse else Dense(*parts), y, np.ones(len(y)))
+        blocks = () if self.store is None else self.store.blocks(_HELD_ROWS)
+        stored = (Examples(to_rows(X), y, np.ones(len(y))) for X, y, _ in blocks if y is not None)
+        return sum(state.tracker.wrong(each, state.weights, on_plane) for each in chain(self.examples, stored))

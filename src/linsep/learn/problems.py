@@ -121,8 +121,8 @@ class BatchEncoder(NamedTuple):
         try:
             codes = class_codes(y, self.classes)
         except DataError as error:
-            what = f"{error.what}, those of the first block: {{0}} reads all labels before it learns"
-            raise DataError("", what, ("cache", folder_of("auto"))) from None
+            message = f"{error.what}, those of the first block: {{0}} reads all labels before it learns"
+            raise DataError("", message, ("cache", folder_of("auto"))) from None
         return self.batch(block.X, codes, block.first_row)
 
     def batch(self, X: Any, codes: Array, first_row: int, weight: Floats | None = None) -> Batch:
@@ -147,8 +147,8 @@ class BatchEncoder(NamedTuple):
         """Return how many mistakes the target margin allows, if there is one."""
         parameters, factors = self.parameters, self.factors
         if parameters.target_margin is not None and self.scaling is not None:
-            what = "{0} is a distance between unscaled rows: it cannot be combined with {1}"
-            raise DataError("", what, ("target_margin",), ("scale",))
+            message = "{0} is a distance between unscaled rows: it cannot be combined with {1}"
+            raise DataError("", message, ("target_margin",), ("scale",))
         steps = (parameters.eta0 * float(factors.min()), parameters.eta0 * float(factors.max()))
         return parameters.allowed_mistakes(radius, steps, start, self.machines)
 
@@ -175,10 +175,8 @@ def array_problem(
     if parameters.early_stopping:
         held = int(np.count_nonzero(encoder.held_out(0, len(codes))))
         if not 0 < held < len(codes):
-            share = parameters.validation_fraction
-            raise DataError(
-                "", f"{{0}} holds out {held} of {len(codes)} rows: choose another share", ("validation_fraction", share)
-            )
+            message = f"{{0}} holds out {held} of {len(codes)} rows: choose another share"
+            raise DataError("", message, ("validation_fraction", parameters.validation_fraction))
     batch = encoder.batch(X, codes, 0, weight)
     step = batch.examples.step
     if not step[step.argmax()] > 0:
@@ -218,18 +216,18 @@ def source_problem(
     All rows are read beforehand where something must be known of them, such as all labels; otherwise those of the
     first block are the classes, and a label that is not among them is an error later.
     """
-    weights, found = parameters.class_weight, None
+    weights, summary = parameters.class_weight, ClassCounts(Counter(), 0.0)
     classes = np.empty(0)
     if not all_labels:
         classes, _ = classes_and_codes(block_labels(source.first_block()))
         all_labels = len(classes) < 2 or (isinstance(weights, dict) and not set(weights) <= set(classes.tolist()))
     if all_labels or weights == "balanced" or parameters.target_margin is not None:
-        found = class_counts(ahead(source.blocks(), owner=source), radius=parameters.target_margin is not None)
-        classes = classes_among(found.labels)
+        summary = class_counts(ahead(source.blocks(), owner=source), radius=parameters.target_margin is not None)
+        classes = classes_among(summary.labels)
     classes = settled(classes, source.positive, weights)
-    factors = class_factors(weights, classes, counted(found.labels if found else {}, classes))
+    factors = class_factors(weights, classes, counted(summary.labels, classes))
     encoder = BatchEncoder(classes, factors, parameters, scaler_of(source, parameters, scale))
-    return known_problem(source, encoder, encoder.allowed(found.radius if found else 0.0, start))
+    return known_problem(source, encoder, encoder.allowed(summary.radius, start))
 
 
 def known_problem(source: Source, encoder: BatchEncoder, allowed: float) -> Problem:
@@ -245,23 +243,23 @@ def automatic_scale(source: Source, ranges: Ranges) -> str:
     """Return how rows with these ranges are to be scaled; a note says so if they are."""
     if not ranges.uneven(source.word_counts):
         return "none"
-    what = "the sizes of the columns differ by a factor of more than 10, so linsep scales them while it learns"
-    source.note(source.files[0].name, f"{what} ({{0}} does not)", ("scale", "none"))
+    message = "the sizes of the columns differ by a factor of more than 10, so linsep scales them while it learns"
+    source.note(source.files[0].name, f"{message} ({{0}} does not)", ("scale", "none"))
     return "standard"
 
 
 def scaler_of(source: Source, parameters: Parameters, scale: str) -> Scaler:
     """Return how to scale the rows of a source; they are read for it."""
-    found = Scaler.fit(source, scale, numbers=source.n_numbers, center=centers(source, parameters, scale))
-    return found.sparing(source.word_counts)
+    scaler = Scaler.fit(source, scale, numbers=source.n_numbers, center=centers(source, parameters, scale))
+    return scaler.sparing(source.word_counts)
 
 
 def centers(source: Source, parameters: Parameters, scale: str) -> bool:
     """Say whether standard scaling takes off the means; a plane without offset could not make up for them: note it."""
     offset = bool(parameters.rule.offset)
     if scale == "standard" and not offset:
-        what = "linsep does not center the columns: without an offset a plane cannot make up for their means"
-        source.note(source.files[0].name, f"{what} ({{0}} centers them)", ("fit_intercept", True))
+        message = "linsep does not center the columns: without an offset a plane cannot make up for their means"
+        source.note(source.files[0].name, f"{message} ({{0}} centers them)", ("fit_intercept", True))
     return offset
 
 
@@ -296,6 +294,6 @@ def _rows(block: Block, start: int, end: int) -> Block:
     X, y = block.X, None if block.y is None else block.y[start:end]
     if not is_sparse(X):
         return Block(X[start:end], y, block.first_row + start)
-    own = slice(int(X.indptr[start]), int(X.indptr[end]))  # SciPy would copy these
-    parts = (X.data[own], X.indices[own], X.indptr[start : end + 1] - X.indptr[start])
+    stored = slice(int(X.indptr[start]), int(X.indptr[end]))  # SciPy would copy these
+    parts = (X.data[stored], X.indices[stored], X.indptr[start : end + 1] - X.indptr[start])
     return Block(sorted_csr(parts, (end - start, X.shape[1])), y, block.first_row + start)

@@ -221,8 +221,8 @@ class AROWRule(_Arow, Rule):
 def _method(name: str) -> Any:
     """Return the function that calls a method of a rule, whatever its type, in Python and in compiled code."""
 
-    def call(rule: Any, *given: Any) -> Any:
-        return getattr(type(rule), name)(rule, *given)
+    def call(rule: Any, *arguments: Any) -> Any:
+        return getattr(type(rule), name)(rule, *arguments)
 
     def typed(rule: Any, *_: Any) -> Any:
         return getattr(rule.instance_class, name)
@@ -241,8 +241,8 @@ _CALLED: Any = {"jit_options": {"fastmath": {"reassoc", "contract", "nsz"}, "err
 def _by_field(field: str, present: Any, absent: Any, **how: Any) -> Any:
     """Return a function that is one of two, by whether a field of the rule is None, in Python and in compiled code."""
 
-    def call(rule: Any, *given: Any) -> Any:
-        return (absent if getattr(rule, field) is None else present)(rule, *given)
+    def call(rule: Any, *arguments: Any) -> Any:
+        return (absent if getattr(rule, field) is None else present)(rule, *arguments)
 
     def typed(rule: Any, *_: Any) -> Any:
         return absent if isinstance(rule.types[rule.fields.index(field)], types.NoneType) else present

@@ -38,13 +38,13 @@ Path = str | os.PathLike[str]
 
 
 class RefusedError(ValueError):
-    """What a file is refused for, in words meant for the user."""
+    """Why a file is refused, as the user reads it."""
 
 
-def must(right: bool, what: str) -> None:
+def must(right: bool, message: str) -> None:
     """Refuse a file in which something does not fit."""
     if not right:
-        raise RefusedError(f"damaged: {what}")
+        raise RefusedError(f"damaged: {message}")
 
 
 def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]]) -> None:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from linsep.data.arrays import refuse_rounding
 from linsep.data.labels import at_least_two_classes
 from linsep.learn.serialization import must
 from linsep.models.constructors import FewestErrorsParameters
 from linsep.models.learner import Field
 from linsep.models.linear import Linear
 from linsep.problem import Array
+from linsep.prove.numbers.given import refuse_rounding
 
 if TYPE_CHECKING:
     from linsep.prove.fewest.results import Fewest

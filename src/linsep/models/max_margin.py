@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from linsep.data.arrays import refuse_rounding, to_rows
+from linsep.data.arrays import to_rows
 from linsep.data.labels import at_least_two_classes
 from linsep.errors import NotSeparable
 from linsep.learn.serialization import must
@@ -14,6 +14,7 @@ from linsep.models.constructors import MaxMarginParameters
 from linsep.models.learner import Field
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
+from linsep.prove.numbers.given import refuse_rounding
 
 if TYPE_CHECKING:
     from linsep.prove.bounds import margins

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from linsep.data.arrays import is_sparse, refuse_rounding
+from linsep.data.arrays import is_sparse
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
 from linsep.data.scaling import Ranges, Scaler
 from linsep.errors import DataError
@@ -107,6 +107,8 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         """
         self.check_parameters()
         if getattr(self, "prove", False) or getattr(self, "target_margin", None) is not None:  # a proof is about X
+            from linsep.prove.numbers.given import refuse_rounding  # slow to import, and seldom needed
+
             refuse_rounding(X)
         X, y = self.rows_and_labels(X, y, reset=True)
         classes, y = at_least_two_classes(y)

@@ -16,6 +16,7 @@ from linsep.models.perceptron import Perceptron
 from linsep.problem import Array, Floats
 from linsep.prove.bounds.margins import largest_margin
 from linsep.prove.bounds.mistake_bounds import Bound, mistake_bound
+from linsep.prove.numbers.given import refuse_rounding
 
 _MOST_ROWS = 5000  # all of which are looked at before every mistake
 
@@ -91,7 +92,8 @@ def hardest_order(
     True
     """
     clock = Clock(time_limit)
-    matrix = as_matrix(X, exact=True)
+    refuse_rounding(X)
+    matrix = as_matrix(X)
     matrix = np.asarray(matrix.toarray() if is_sparse(matrix) else matrix, dtype=np.float64)
     classes, codes = at_least_two_classes(class_labels(y))
     if len(classes) != 2:

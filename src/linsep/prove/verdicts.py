@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import refuse_measurements
-from linsep.data.matrices import named_matrix
 from linsep.data.source import Source
 from linsep.errors import ParameterError
 from linsep.problem import Values
@@ -16,7 +15,7 @@ from linsep.prove.claims import Claim
 from linsep.prove.class_pairs import Pairs, class_pairs
 from linsep.prove.documents import opened
 from linsep.prove.notebook_tables import notebook_html
-from linsep.prove.numbers.given import BINARY, DECIMAL
+from linsep.prove.numbers.given import BINARY, DECIMAL, named_unrounded
 from linsep.prove.verdict.separability import decide_table, encoded, undecided, with_columns
 from linsep.wording import verdict_meaning
 
@@ -191,7 +190,7 @@ def separate(
         raise ParameterError("values", values, "'binary' or 'decimal'")
     offset, clock = bool(fit_intercept), Clock(time_limit)
     if not isinstance(X, Source):
-        X, names = named_matrix(X)
+        X, names = named_unrounded(X)
         refuse_measurements(y)
         table = encoded(X, y)
         return Verdict.of(with_columns(decide_table(table, values or BINARY, offset, clock), table, names, clock))

@@ -30,7 +30,7 @@ from linsep.prove.claims import NOT_SEPARABLE, SEPARABLE, UNKNOWN
 from linsep.prove.class_pairs import Ties, tied_classes
 from linsep.prove.fewest.results import Fewest, fewest_errors
 from linsep.prove.numbers.cells import nearest_doubles
-from linsep.prove.numbers.given import BINARY, DECIMAL, is_exact
+from linsep.prove.numbers.given import BINARY, DECIMAL, is_exact, refuse_rounding
 from linsep.prove.verdict.one_column import telling_columns
 from linsep.prove.verdict.separability import separator
 from linsep.prove.verdicts import Verdict, separate
@@ -121,7 +121,9 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
         raise ParameterError("test_size", options.test_size, "between 0 and 1")
     names = options.feature_names if options.feature_names is not None else getattr(X, "columns", None)
     given = X if options.values == DECIMAL and is_exact(X) else None
-    X, y = as_matrix(X if given is None else nearest_doubles(given), exact=True), class_labels(y)
+    X = X if given is None else nearest_doubles(given)
+    refuse_rounding(X)
+    X, y = as_matrix(X), class_labels(y)
     if sp.issparse(X) and not X.has_canonical_format:  # once, not in every function that is called below
         X = X.copy()
         X.sum_duplicates()

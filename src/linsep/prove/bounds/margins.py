@@ -29,6 +29,7 @@ from linsep.prove.claims import Data
 from linsep.prove.core.nearest_point import nearest_point
 from linsep.prove.core.newton_cg import widest
 from linsep.prove.notebook_tables import notebook_html
+from linsep.prove.numbers.given import refuse_rounding
 from linsep.prove.verdict.decide import decide
 
 _FORMS = ("affine", "origin", "augmented")
@@ -168,7 +169,8 @@ def largest_margin(
         raise ParameterError("form", form, f"one of {_FORMS}")
     if not (isinstance(gap, float | int) and 0 < gap < 1):
         raise ParameterError("gap", gap, "between 0 and 1")
-    X = as_matrix(X, exact=True)
+    refuse_rounding(X)
+    X = as_matrix(X)
     refuse_measurements(y)
     labels = class_labels(y)
     check_same_length(X, labels)

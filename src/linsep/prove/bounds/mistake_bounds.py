@@ -24,6 +24,7 @@ from linsep.prove.bounds.margin_bracket import root, rounded
 from linsep.prove.bounds.margins import Margin, in_range, largest_margin
 from linsep.prove.check.integers import over_power
 from linsep.prove.notebook_tables import notebook_html
+from linsep.prove.numbers.given import refuse_rounding
 from linsep.wording import squared_update
 
 _EXACT_ROWS = 256  # longest rows whose norms are computed in fractions before an error bound has to do
@@ -150,7 +151,8 @@ def mistake_bound(
     margin = _margin(X, y, form, gap, clock) if margin is None else margin
     if margin.form != form:
         raise ValueError(f"the bound needs the margin in the {form} form, got {margin.form!r}")
-    rows = to_rows(as_matrix(X, exact=True))
+    refuse_rounding(X)
+    rows = to_rows(as_matrix(X))
     machines = len(np.atleast_2d(margin.w))
     low, high = squared_radius(rows)
     low_update, high_update = (square + fit_intercept for square in (low, high))

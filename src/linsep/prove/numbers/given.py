@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.arrays import is_sparse
-from linsep.data.matrices import is_table, named_matrix, native
+from linsep.data.arrays import check_cells, is_sparse
+from linsep.data.matrices import is_table, named_matrix, native, table_source
 from linsep.data.parallel import in_parallel
 from linsep.errors import DataError
 from linsep.problem import Array, Values
@@ -154,7 +154,7 @@ def unrounded(X: Any) -> Any:
     """Return ``X`` itself, or an array of Python numbers where NumPy would round some; refuse what is no number."""
     X = native(X)
     if is_table(X):
-        return named_matrix(X)[0]
+        return _from_table(X)[0]
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array: fill its gaps first, as X.filled(0) does")
     if is_sparse(X):
@@ -180,11 +180,52 @@ def unrounded(X: Any) -> Any:
     return X
 
 
+def refuse_rounding(X: Any) -> None:
+    """Refuse numbers that double precision would round: what is proved of the rounded ones is not about these.
+
+    Whole numbers of 64 bits are taken as they are, unless a column of fractions stands beside them.
+    """
+    check_cells(X)
+    exact = unrounded(X)
+    for (i, j), value in np.ndenumerate(exact) if exact is not X and is_exact(exact) else ():
+        if not is_float(value):
+            text = str(value) if len(str(value)) < 60 else f"{str(value)[:60]}…"
+            message = (
+                f"{text} does not fit into double precision: round it, or use linsep.separate, which takes it as it is"
+            )
+            raise DataError(f"X, row {i}, column {j}", message)
+
+
 def _refuse(kind: np.dtype[Any]) -> None:
     if kind.kind == "c":
         raise ValueError("X has complex numbers: linsep separates real ones only")
     if kind.kind in "mM":
         raise ValueError("X has dates or times: turn them into numbers first, such as days")
+
+
+def named_unrounded(X: Any) -> tuple[Any, list[str] | None]:
+    """Return ``X`` with the names of its columns; a table becomes features, exact numbers where doubles would round."""
+    X = native(X)
+    return _from_table(X) if is_table(X) else named_matrix(X)
+
+
+def _from_table(X: Any) -> tuple[Any, list[str] | None]:
+    from linsep.data.columnar import arrow_table  # which loads pyarrow
+
+    source = table_source(X)
+    features, table = source.to_arrays()[0], arrow_table(X)
+    exact = {}
+    for j, name in enumerate(source.layout.numbers):
+        kind = str(table.schema.field(name).type)
+        cells = table.column(name).to_pylist() if kind.startswith(("int64", "uint64", "decimal")) else []
+        if not all(map(is_float, cells)):
+            exact[j] = cells
+    if not exact:
+        return features, source.names
+    A = np.array(features.toarray() if is_sparse(features) else features, dtype=object)
+    for j, cells in exact.items():
+        A[:, j] = cells
+    return _objects(A, features), source.names
 
 
 def _from_frame(X: Any) -> Any:

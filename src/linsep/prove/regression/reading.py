@@ -174,7 +174,7 @@ def _counts(cells: Any) -> tuple[Any, list[str]]:
 
     words = bag(cells.tolist(), 0)
     ones = np.ones(len(words.rows), dtype=np.int64)
-    return sp.csc_array((ones, (words.rows, words.places)), shape=(len(cells), len(words.words))), words.words
+    return sp.csc_array((ones, (words.rows, words.codes)), shape=(len(cells), len(words.words))), words.words
 
 
 def unrounded(names: list[str], X: Array, table: Any) -> Array:
