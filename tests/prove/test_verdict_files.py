@@ -359,13 +359,19 @@ def test_columns_of_any_size(tmp_path: Path, scale: float, values: str) -> None:
 
 
 def test_several_typed_files(tmp_path: Path) -> None:
-    """Whole numbers above 2^53 in the second file: they may have been rounded to the floats of the first."""
+    """Whole numbers above 2^53 in the second file are not rounded to the floats of the first."""
     y = np.arange(600, dtype=np.int32) % 2
     pa.parquet.write_table(pa.table({"x": y - 0.5, "y": y}), tmp_path / "a.parquet")
     large = np.where(y, 2**53 + 1, -(2**53) - 1)
     pa.parquet.write_table(pa.table({"x": large, "y": y}), tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match="whole numbers above 2\\^53"):
-        separate(read([tmp_path / "a.parquet", tmp_path / "b.parquet"]))
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    assert separate(read(files)).kind == "separable"
+    pa.parquet.write_table(
+        pa.table({"x": [2**53, 2**53 + 1], "y": pa.array([0, 1], pa.int32())}), tmp_path / "c.parquet"
+    )
+    verdict = separate(read([*files, tmp_path / "c.parquet"]))
+    assert verdict.kind == "overlap"
+    assert verdict.check(read([*files, tmp_path / "c.parquet"]), plain=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from linsep.data.arrays import as_scipy, is_sparse
 from linsep.data.cache import IN_MEMORY
 from linsep.data.files import open_bytes
 from linsep.data.parallel import together
-from linsep.data.source import Source
 from linsep.problem import Floats, Rows
 from linsep.prove.check import check_fewest, linsep_check
 from linsep.prove.check.fast_check import holds
@@ -72,9 +71,8 @@ def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
     if verdict is None:
         from linsep.prove.regression.documents import check_separation_document
 
-        return check_separation_document(content, *design_of(X, y), plain=plain).holds
-    if isinstance(X, Source):
-        X, y = table_from(X, y, verdict.values)
+        return check_separation_document(content, *design_of(X, y, content["values"]), plain=plain).holds
+    X, y = table_from(X, y, verdict.values)
     return check_document(verdict, content, X, y, plain=plain).holds
 
 
@@ -114,7 +112,7 @@ def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: boo
 def about_data(verdict: Any, X: Any, y: Any, *, short: bool = True) -> tuple[Any, dict[str, Any]]:
     """Return a verdict, perhaps with a shorter proof, and the fingerprint of the data that it is about."""
     verdict = verdict.among_kept()
-    found = table_of(X, y, verdict.classes)
+    found = table_of(*table_from(X, y, verdict.values), verdict.classes)
     if found is None or found.X.shape[1] != verdict.n_features:
         raise ValueError("these are not the data of the verdict: the labels or the number of features differ")
     for label in verdict.classes:

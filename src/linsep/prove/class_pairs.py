@@ -13,13 +13,12 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.labels import check_same_length, class_labels
 from linsep.data.matrices import as_matrix
-from linsep.data.source import Source
 from linsep.prove.check.exact_signs import sides, signs
 from linsep.prove.claims import QUASI, SEPARABLE, UNKNOWN, Claim
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.cells import cells, whole_table
 from linsep.prove.numbers.given import is_exact, unrounded
-from linsep.prove.numbers.tables import table_of
+from linsep.prove.numbers.tables import table_from, table_of
 from linsep.prove.verdict.one_column import class_numbers
 from linsep.prove.verdict.separability import decide_table, encoded
 
@@ -88,11 +87,8 @@ def class_pairs(verdict: Claim, X: Any, y: Any, time_limit: float | None) -> Pai
     """Return the verdict and the fewest errors of every pair of classes; all together take about ``time_limit``."""
     from linsep.prove.fewest.results import fewest_errors
 
-    if isinstance(X, Source):
-        from linsep.prove.numbers.text import exact_table
-
-        X, y = exact_table(X, verdict.values)
-    X = unrounded(X)
+    X, y = table_from(X, y, verdict.values)
+    X = unrounded(whole_table(X))
     X = X if is_exact(X) else as_matrix(X)
     y = class_labels(y)
     check_same_length(X, y)

@@ -15,7 +15,7 @@ from linsep.prove.claims import Claim
 from linsep.prove.class_pairs import Pairs, class_pairs
 from linsep.prove.documents import opened
 from linsep.prove.notebook_tables import notebook_html
-from linsep.prove.numbers.given import BINARY, DECIMAL, named_unrounded
+from linsep.prove.numbers.given import BINARY, DECIMAL, from_table
 from linsep.prove.verdict.separability import decide_table, encoded, undecided, with_columns
 from linsep.wording import verdict_meaning
 
@@ -164,7 +164,7 @@ def separate(
         between steps, and starts no step that seems too long; compiling functions on first use is not limited.
     values : {"binary", "decimal"}, default=None
         Whether a float is the number it stores, or the shortest decimal that reads back as it: 0.1 + 0.2 is 0.3 in
-        decimals only. By default numbers in a text file are decimals, and all others binary.
+        decimals only. By default numbers that are written, as in a text file, are decimals, and all others binary.
 
     Returns
     -------
@@ -190,10 +190,10 @@ def separate(
         raise ParameterError("values", values, "'binary' or 'decimal'")
     offset, clock = bool(fit_intercept), Clock(time_limit)
     if not isinstance(X, Source):
-        X, names = named_unrounded(X)
+        X, names, values = from_table(X, values)
         refuse_measurements(y)
         table = encoded(X, y)
-        return Verdict.of(with_columns(decide_table(table, values or BINARY, offset, clock), table, names, clock))
+        return Verdict.of(with_columns(decide_table(table, values, offset, clock), table, names, clock))
     if y is not None:
         raise ValueError("a source has its own labels: do not pass y")
     from linsep.prove.numbers.text import default_values, exact_table  # which load pyarrow

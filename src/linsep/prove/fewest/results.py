@@ -28,7 +28,7 @@ from linsep.prove.fewest.node_bounds import Budget
 from linsep.prove.fewest.search import CLOSING, Search, one_class_plane, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.cells import Cells, LongDecimals, cells, nearest_doubles
-from linsep.prove.numbers.given import BINARY, DECIMAL
+from linsep.prove.numbers.given import BINARY, DECIMAL, from_table
 from linsep.prove.numbers.tables import rows_and_classes, table_from, table_of
 
 _CELLS, _COLUMNS, _ROUNDS = 400_000, 200, 8  # cells, columns at most, and steps, for a plane in a tenth of a second
@@ -232,7 +232,7 @@ def fewest_errors(
         dropped = source.dropped
     else:
         refuse_measurements(y)
-    values = values or BINARY
+        X, _, values = from_table(X, values)
     if isinstance(X, LongDecimals):
         _in_64_bits(X[:64], values, bool(fit_intercept))  # before all digits are read
     X, classes, codes = rows_and_classes(X, y)

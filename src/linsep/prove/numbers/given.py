@@ -8,13 +8,14 @@ themselves in either case.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.clock import Clock
 from linsep.data.arrays import check_cells, is_sparse
 from linsep.data.matrices import is_table, named_matrix, native, table_source
 from linsep.data.parallel import in_parallel
@@ -154,7 +155,7 @@ def unrounded(X: Any) -> Any:
     """Return ``X`` itself, or an array of Python numbers where NumPy would round some; refuse what is no number."""
     X = native(X)
     if is_table(X):
-        return _from_table(X)[0]
+        return from_table(X, DECIMAL).X
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array: fill its gaps first, as X.filled(0) does")
     if is_sparse(X):
@@ -203,29 +204,45 @@ def _refuse(kind: np.dtype[Any]) -> None:
         raise ValueError("X has dates or times: turn them into numbers first, such as days")
 
 
-def named_unrounded(X: Any) -> tuple[Any, list[str] | None]:
-    """Return ``X`` with the names of its columns; a table becomes features, exact numbers where doubles would round."""
+class Meant(NamedTuple):
+    """What users pass as ``X``, with the names of its columns, and how its floats are meant."""
+
+    X: Any
+    names: list[str] | None
+    values: Values
+
+
+def from_table(X: Any, values: Values | None) -> Meant:
+    """Return ``X``; a table becomes features, exact numbers where doubles would round.
+
+    If ``values`` does not say how floats are meant, then as decimals where a column of numbers is one of texts.
+    """
     X = native(X)
-    return _from_table(X) if is_table(X) else named_matrix(X)
-
-
-def _from_table(X: Any) -> tuple[Any, list[str] | None]:
-    from linsep.data.columnar import arrow_table  # which loads pyarrow
+    if not is_table(X):
+        return Meant(*named_matrix(X), values or BINARY)
+    from linsep.prove.numbers.text import default_values, exact_features  # which load pyarrow
 
     source = table_source(X)
-    features, table = source.to_arrays()[0], arrow_table(X)
-    exact = {}
-    for j, name in enumerate(source.layout.numbers):
-        kind = str(table.schema.field(name).type)
-        cells = table.column(name).to_pylist() if kind.startswith(("int64", "uint64", "decimal")) else []
-        if not all(map(is_float, cells)):
-            exact[j] = cells
-    if not exact:
-        return features, source.names
-    A = np.array(features.toarray() if is_sparse(features) else features, dtype=object)
-    for j, cells in exact.items():
-        A[:, j] = cells
-    return _objects(A, features), source.names
+    features, values = source.to_arrays()[0], values or default_values(source)
+    exact = exact_features(source, features, values, Clock(), exact_columns(X))
+    return Meant(exact if exact is features else _objects(exact, features), source.names, values)
+
+
+def exact_columns(X: Any) -> dict[str, Array]:
+    """Return the columns of records, or of a frame of pandas, whose exact numbers of Python no type of Arrow holds."""
+    if isinstance(X, list | tuple | Mapping):
+        records = [X] if isinstance(X, Mapping) else X
+        names = dict.fromkeys(key for record in records for key in record)
+        columns = {str(name): [record.get(name) for record in records] for name in names}
+    else:
+        kept = [j for j in range(X.shape[1]) if X.iloc[:, j].dtype == object] if hasattr(X, "iloc") else []
+        columns = {str(X.columns[j]): X.iloc[:, j].tolist() for j in kept}
+    return {
+        name: np.array([*cells, None], dtype=object)[:-1]
+        for name, cells in columns.items()
+        if all(isinstance(cell, Decimal | Fraction | int | float) and cell == cell for cell in cells)
+        and not all(map(is_float, cells))
+    }
 
 
 def _from_frame(X: Any) -> Any:

@@ -9,14 +9,14 @@ import numpy as np
 
 from linsep.data.arrays import is_sparse, refuse_not_finite, to_rows
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
-from linsep.data.matrices import as_matrix
+from linsep.data.matrices import as_matrix, is_table, native
 from linsep.data.source import Source
 from linsep.problem import Array, Rows, Values
 from linsep.prove.check.linsep_check import Fails, class_numbers, fingerprint, whole
 from linsep.prove.numbers.cells import LongDecimals, canonical, nearest_doubles
 from linsep.prove.numbers.decimals import in_doubles
 from linsep.prove.numbers.fingerprints import Fingerprint
-from linsep.prove.numbers.given import DECIMAL, all_finite, exact_rows, is_exact, unrounded
+from linsep.prove.numbers.given import DECIMAL, all_finite, exact_rows, from_table, is_exact, unrounded
 
 
 class LabeledTable(NamedTuple):
@@ -73,9 +73,9 @@ def rows_and_classes(X: Any, y: Any) -> tuple[Any, Array, Array]:
 
 
 def table_from(X: Any, y: Any, values: Values) -> tuple[Any, Any]:
-    """Return data as they are given, or all rows and labels of a source, the numbers as they are meant."""
+    """Return data as they are given, or all rows and labels of a source or table, the numbers as they are meant."""
     if not isinstance(X, Source):
-        return X, y
+        return (from_table(X, values).X if is_table(native(X)) else X), y
     if y is not None:
         raise ValueError("a source has its own labels: do not pass y")
     from linsep.prove.numbers.text import exact_table  # which loads pyarrow
@@ -105,9 +105,9 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
     return LabeledTable(X, labels, codes, classes)
 
 
-def design_of(X: Any, y: Any) -> tuple[Any, list[list[Any]]]:
+def design_of(X: Any, y: Any, values: Values) -> tuple[Any, list[list[Any]]]:
     """Return a design and the columns of its response, exactly as they are given."""
-    X = unrounded(X)
+    X = unrounded(table_from(X, y, values)[0])
     matrix: Any
     if is_sparse(X):
         import scipy.sparse as sp

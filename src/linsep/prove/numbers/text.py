@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from linsep.clock import Clock
 from linsep.data.arrays import to_rows
@@ -23,28 +25,42 @@ from linsep.data.delimited import DelimitedSource
 from linsep.data.labels import class_codes
 from linsep.data.options import FORMATS, MISSING
 from linsep.data.parallel import ahead
-from linsep.data.schema import BOOLEAN, DATE, HASHED_TEXT, HASHED_WORD, NUMBER, TEXT, WORD, Layout, is_numeric
+from linsep.data.schema import (
+    BOOLEAN,
+    DATE,
+    GROUPED,
+    HASHED_TEXT,
+    HASHED_WORD,
+    NUMBER,
+    TEXT,
+    UNIT,
+    WORD,
+    Layout,
+    is_numeric,
+)
 from linsep.data.sniffing import encoding_name
 from linsep.data.source import Source
-from linsep.data.tables import TableSource
+from linsep.data.tables import TableSource, is_string
 from linsep.errors import DataError
 from linsep.problem import Array, Values
 from linsep.prove.check.linsep_check import table
 from linsep.prove.claims import Claim
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.fingerprints import Fingerprint
-from linsep.prove.numbers.given import BINARY, DECIMAL
+from linsep.prove.numbers.given import BINARY, DECIMAL, is_float
 
 # 15 digits always come back from a double, unless they are those of a tiny number
 _LONG = re.compile(rb"[0-9][0-9.]{15,}(?:[eE][+-]?[0-9]+)?|[0-9.]+[eE]-[0-9]{3,}")
 _TINY = re.compile(rb"[eE]-0*[0-9]{3}|0{200}")
 _PIECE = 1 << 22
 FEW_CELLS = 1 << 16  # that are fractions at once
+_MOST_OBJECTS = 1 << 24  # cells of a table that are Python's numbers, a gigabyte or two
+_WRITTEN = ("string", "large_string", "dictionary<values=string", "dictionary<values=large_string")  # types of Arrow
 
 
 def default_values(source: Source) -> Values:
-    """Return how numbers of a source are meant: as decimals in a text or in columns of decimals."""
-    decimals = any(pa.types.is_decimal(kind) for _, kind in _typed_columns(source))
+    """Return how numbers of a source are meant: as decimals in a text, or where a column of them is one of texts."""
+    decimals = any(pa.types.is_decimal(kind) or str(kind).startswith(_WRITTEN) for _, kind in _typed_columns(source))
     return DECIMAL if FORMATS[source.options.format].is_text or decimals else BINARY
 
 
@@ -60,9 +76,8 @@ def exact_table(
     X, y = source.to_arrays(clock=clock)
     if y is None:
         raise DataError(source.files[0].name, "there are no labels")
-    name = source.files[0].name
     if FORMATS[source.options.format].is_text:
-        if values == DECIMAL and source.long_numbers and any(_long_numbers(source, clock)):
+        if values == DECIMAL and source.long_numbers and _may_round(source, clock):
             decimals = _long_decimals(source, X, clock)
             if decimals is not None:
                 lazily = lazily and not hasattr(X, "indptr") and X.size > FEW_CELLS
@@ -70,21 +85,89 @@ def exact_table(
             if not _are_shortest(source, clock):
                 raise _too_long(source)
         return X, y
-    columns = _typed_columns(source)
-    for column, kind in columns:
-        if pa.types.is_decimal(kind) and (values != DECIMAL or kind.precision > 15):
-            raise DataError(name, f"column {column!r} has decimals with more digits than doubles hold: leave it out")
-    large = {column for column, kind in columns if kind in (pa.int64(), pa.uint64())}
-    if large and X.dtype.kind == "f" and not hasattr(X, "indptr"):
-        tops = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
-        for j in np.flatnonzero(tops >= 2.0**53).tolist():
-            if source.names is not None and source.names[j] in large:
-                raise DataError(
-                    name,
-                    f"column {source.names[j]!r} has whole numbers above 2^53, which doubles cannot hold beside "
-                    "columns of fractions: leave it out, or store all columns as integers",
-                )
-    return X, y
+    return exact_features(source, X, values, clock), y
+
+
+def exact_features(source: Any, X: Any, values: Values, clock: Clock, known: Mapping[str, Array] | None = None) -> Any:
+    """Return the features of a typed table, with exact numbers in an array of objects where doubles round some.
+
+    With decimal values what is written is the decimal that it shows; integers and columns of decimals are themselves
+    in any case. The cells of some columns are ``known``.
+    """
+    if source.layout is None:
+        return X
+    known = {name: cells for name, cells in (known or {}).items() if name in source.layout.numbers}
+    kinds, place = dict(source.layout.columns), {name: j for j, name in enumerate(source.layout.numbers)}
+
+    def may_round(name: str, type_: Any) -> bool:
+        if name in known or not _is_plain(kinds[name]) or pa.types.is_floating(type_):
+            return False
+        if str(type_).startswith(_WRITTEN):
+            return values == DECIMAL
+        decimals = pa.types.is_decimal(type_)
+        return X.dtype.kind == "f" and bool(decimals or abs(X[:, [place[name]]]).max() >= 2.0**53)
+
+    doubtful = list(dict.fromkeys(name for name, type_ in _typed_columns(source) if may_round(name, type_)))
+    rounded = {
+        name
+        for block in (source.cells(doubtful) if doubtful else ())
+        for name in doubtful
+        if _rounds(_plain(source, block, name), values, clock)
+    }
+    if not rounded and not known:
+        return X
+    if math.prod(X.shape) > _MOST_OBJECTS:
+        column = min(rounded | known.keys())
+        message = f"column {column!r} has numbers of more digits than a double holds, too many to keep them exact"
+        raise DataError(source.files[0].name, message)
+    A = np.array(X.toarray() if hasattr(X, "indptr") else X, dtype=object)
+    left = np.delete(np.arange(len(A) + len(source.dropped)), source.dropped.numbers)
+    for name in rounded:
+        blocks = (_plain(source, block, name).to_pylist() for block in source.cells([name]))
+        cells = [cell for part in blocks for cell in part]
+        some = [cells[i] or 0 for i in left.tolist()]
+        A[:, place[name]] = [cell if isinstance(cell, float) else Decimal(cell) for cell in some]
+    for name, exact in known.items():
+        A[:, place[name]] = exact[left]
+    return A
+
+
+def _is_plain(kind: str) -> bool:
+    """Say whether a column of numbers holds what its cells show: truth values and moments are made numbers of."""
+    return kind != BOOLEAN and not kind.startswith(DATE)
+
+
+def _plain(source: Any, block: Any, name: str) -> Any:
+    """Return the cells of a column of numbers as Arrow has them; written ones as plain decimals."""
+    column = block.column(name)
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not is_string(column.type):
+        return column
+    column = pc.utf8_trim_whitespace(without_missing(column.cast(pa.string()), source.number_format.missing))
+    return plain_numbers(column, dict(source.layout.columns)[name], source.number_format.point)
+
+
+def _rounds(column: Any, values: Values, clock: Clock) -> bool:
+    """Say whether doubles, or with decimal values the shortest decimals of doubles, are not these numbers."""
+    clock.check()
+    kind = column.type
+    if values == DECIMAL and pa.types.is_decimal(kind):
+        return bool(kind.precision > 15)
+    if values == DECIMAL and is_string(kind):
+        return some_rounded(column)
+    if pa.types.is_integer(kind):
+        return not all(map(is_float, pc.unique(column.filter(_beyond(column))).to_pylist()))
+    cells = pc.unique(column).to_pylist()
+    return not all(is_float(Decimal(cell)) for cell in cells if cell is not None)
+
+
+def _beyond(column: Any) -> Any:
+    """Return which integers are so large that a double may round them."""
+    limit = pa.scalar(2**53, column.type)
+    large = pc.greater(column, limit)
+    return large if column.type == pa.uint64() else pc.or_(large, pc.less(column, pa.scalar(-(2**53), column.type)))
 
 
 def refuse_rounded(source: Source, values: Values) -> None:
@@ -126,26 +209,31 @@ def _long_numbers(source: Source, clock: Clock, long: re.Pattern[bytes] = _LONG)
             yield long.findall(rest)
 
 
+def _may_round(source: Source, clock: Clock) -> bool:
+    """Say whether a text has numbers so long that a double may round them."""
+    grouped = (text for some in _number_texts(source, GROUPED, UNIT) for text in some.to_pylist() if text)
+    return any(_long_numbers(source, clock)) or any(_LONG.search(text.encode()) for text in grouped)
+
+
 def _are_shortest(source: Source, clock: Clock) -> bool:
     """Say whether every number of a text is the shortest decimal of its double."""
     texts = (pa.array(part, pa.string()) for part in _long_numbers(source, clock))
-    for some in _number_texts(source) if isinstance(source, DelimitedSource) else texts:
+    numbers = _number_texts(source) if isinstance(source, DelimitedSource) else _number_texts(source, GROUPED, UNIT)
+    for some in itertools.chain(() if isinstance(source, DelimitedSource) else texts, numbers):
         clock.check()
         if some is None or some_rounded(some):
             return False
     return True
 
 
-def _number_texts(source: DelimitedSource) -> Iterator[Any]:
-    """Yield the numbers of a table as they are written, without units and signs between thousands."""
-    import pyarrow.compute as pc  # slow to load
-
-    kinds = {name: kind for name, kind in source.layout.columns if is_numeric(kind)}
-    kinds = {name: kind for name, kind in kinds.items() if kind != BOOLEAN and not kind.startswith(DATE)}
+def _number_texts(source: Any, *only: str) -> Iterator[Any]:
+    """Yield the numbers of a table as they are written, of some kinds or all, without units and signs of thousands."""
+    kinds = {} if source.layout is None else dict(source.layout.columns)
+    kinds = {name: kind for name, kind in kinds.items() if is_numeric(kind) and _is_plain(kind)}
+    kinds = {name: kind for name, kind in kinds.items() if not only or kind.startswith(only)}
     for block in source.cells(list(kinds)) if kinds else ():
-        for name, kind in kinds.items():
-            column = without_missing(block.column(name).combine_chunks(), source.number_format.missing)
-            yield plain_numbers(pc.utf8_trim_whitespace(column), kind, source.number_format.point)
+        for name in kinds:
+            yield _plain(source, block, name)
 
 
 def _integers(source: Any, near: Array, clock: Clock) -> tuple[Array, list[int]] | None:
@@ -185,8 +273,6 @@ def some_rounded(texts: Any, near: Array | None = None) -> bool:
     Arrow writes a double as its shortest decimal, ten times as fast as Python does: only numbers that are written in
     another way are looked at one by one.
     """
-    import pyarrow.compute as pc  # slow to load
-
     try:
         doubles = texts.cast(pa.float64()) if near is None else numbers(near)
         texts = texts.filter(pc.not_equal(doubles.cast(pa.string()), texts))

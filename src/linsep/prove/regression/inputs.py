@@ -22,10 +22,11 @@ from linsep.data.tables import TableSource
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Values
 from linsep.prove.numbers.cells import LongDecimals, canonical, whole_table
-from linsep.prove.numbers.given import BINARY, DECIMAL
+from linsep.prove.numbers.given import BINARY, DECIMAL, exact_columns
+from linsep.prove.numbers.given import unrounded as exact_numbers
 from linsep.prove.numbers.text import default_values, refuse_rounded
 from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT
-from linsep.prove.regression.reading import WIDE, coded, design_of, joined, unrounded
+from linsep.prove.regression.reading import WIDE, coded, design_of, is_large, joined, unrounded
 from linsep.prove.regression.responses import (
     ORDERED,
     carried_categories,
@@ -222,7 +223,7 @@ def _plain_array(X: Any) -> Array:
     if isinstance(X, np.ma.MaskedArray):
         raise DataError("", "X is a masked array, in which some cells have no value: fill them first")
     try:
-        matrix = np.asarray(X)
+        matrix = np.asarray(exact_numbers(X) if isinstance(X, list | tuple) else X)
     except ValueError:
         raise DataError("", "the rows of X are not all of one length") from None
     if matrix.ndim == 1 and matrix.dtype != object:
@@ -239,7 +240,9 @@ def _plain_array(X: Any) -> Array:
         return matrix.astype(object)
     if matrix.dtype.kind == "f" and matrix.dtype.itemsize > 8:
         raise DataError("", "X has numbers longer than 64 bits: give them as Fraction, or round them to float64")
-    return matrix.astype(np.int64) if matrix.dtype == np.uint64 else matrix
+    if matrix.dtype == np.uint64:
+        return matrix.astype(object if matrix.max(initial=0) >= 1 << 63 else np.int64)
+    return matrix
 
 
 def frame_table(frame: Any, names: list[str] | None = None, kinds: dict[str, str] | None = None) -> ModelTable:
@@ -250,7 +253,7 @@ def frame_table(frame: Any, names: list[str] | None = None, kinds: dict[str, str
     """
     frame = native(frame)
     wanted = column_names(frame) if names is None else names
-    exact = _exact_columns(frame, wanted)
+    exact = {name: cells for name, cells in exact_columns(frame).items() if name in wanted}
     others = [name for name in wanted if name not in exact]
     if not others:
         return ModelTable(exact, dict.fromkeys(exact, NUMBER))
@@ -269,18 +272,6 @@ def column_names(frame: Any) -> list[str]:
         records = [frame] if isinstance(frame, Mapping) else frame
         return list(dict.fromkeys(str(key) for record in records for key in record))
     return [str(name) for name in getattr(frame, "column_names", frame.columns)]
-
-
-def _exact_columns(frame: Any, names: list[str]) -> dict[str, Array]:
-    """Return the columns of a frame of pandas that hold Python's exact numbers, which no type of Arrow holds."""
-    columns = {str(name): frame.iloc[:, j] for j, name in enumerate(frame.columns)} if hasattr(frame, "iloc") else {}
-    return {
-        name: np.asarray(column)
-        for name, column in columns.items()
-        if name in names
-        and column.dtype == np.dtype(object)
-        and all(isinstance(v, Decimal | Fraction | int | float) and v == v for v in column)
-    }
 
 
 def _column(frame: Any, name: str) -> Any:
@@ -326,10 +317,12 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
         options = {**options, "values": default_values(table.source)}
     if table.source is not None:
         refuse_rounded(table.source, options["values"])
+    if options["values"] == BINARY:
+        table = table.nearest_doubles()
     pandas = table.to_pandas()
     response = _response(left.strip(), pandas, columns)
     asked = FormulaTerms(right.strip(), columns, table.kinds)
-    matrix, names, terms = _design(asked, pandas, options["values"] == DECIMAL)
+    matrix, names, terms = _design(asked, pandas, options["values"] or BINARY)
     kept = [name for name in names if name != INTERCEPT]
     options = {**options, "names": kept, "fit_intercept": kept != names, "formula": terms}
     for each in ("strata", "weights"):
@@ -372,13 +365,17 @@ class FormulaTerms(NamedTuple):
     kinds: dict[str, str]
 
 
-def _design(formula: FormulaTerms, frame: Any, decimal: bool) -> tuple[Any, list[str], FormulaTerms]:
+def _design(formula: FormulaTerms, frame: Any, values: Values) -> tuple[Any, list[str], FormulaTerms]:
     """Return the design of terms without its intercept, the names of all columns, and what makes it of others."""
-    long = [name for name in frame.columns if any(isinstance(value, Decimal | Fraction) for value in frame[name][:1])]
-    rounded = frame.assign(**{name: frame[name].astype(float) for name in long}) if long else frame
+    exact = [
+        name for name in frame.columns if isinstance(next(iter(frame[name]), None), Decimal | Fraction | int | float)
+    ]
+    exact = [name for name in exact if frame[name].dtype == object]
+    rounded = frame.assign(**{name: frame[name].astype(float) for name in exact}) if exact else frame
     matrix, names, terms = _materialized(formula.terms, rounded, formula.columns)
-    if not is_sparse(matrix) and (long or decimal):
-        matrix = unrounded(names, matrix, frame)
+    large = any(is_large(frame[name].to_numpy()) for name in frame.columns if frame[name].dtype.kind in "iu")
+    if exact or large or values == DECIMAL:
+        matrix = unrounded(names, matrix, frame, values)
     keep = [j for j, name in enumerate(names) if name != INTERCEPT]
     return (matrix if len(keep) == len(names) else matrix[:, keep]), names, formula._replace(terms=terms)
 
@@ -394,7 +391,7 @@ def new_design(given: Given, X: Any) -> Any:
         if name not in columns:
             raise unknown(name, columns)
     kinds = {name: kind for name, kind in formula.kinds.items() if name in used}
-    return _design(formula, frame_table(X, used, kinds).to_pandas(), given.values == DECIMAL)[0]
+    return _design(formula, frame_table(X, used, kinds).to_pandas(), given.values)[0]
 
 
 def _response(left: str, frame: Any, columns: list[str]) -> Any:

@@ -83,7 +83,7 @@ def _known(table: Any, names: list[str]) -> dict[str, Spec]:
 
 
 def _are_words(cells: Any) -> bool:
-    return cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal | Fraction)
+    return cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal | Fraction | int | float)
 
 
 def _product(name: str, known: dict[str, Spec]) -> Spec | None:
@@ -177,16 +177,46 @@ def _counts(cells: Any) -> tuple[Any, list[str]]:
     return sp.csc_array((ones, (words.rows, words.codes)), shape=(len(cells), len(words.words))), words.words
 
 
-def unrounded(names: list[str], X: Array, table: Any) -> Array:
-    """Return a design of decimals with the products, and the long numbers, that floats have rounded."""
-    known, exact_table = _known(table, names), X
+def unrounded(names: list[str], X: Any, table: Any, values: Values) -> Any:
+    """Return the design of a formula with the numbers, and the products of decimals, that doubles have rounded.
+
+    A sparse one, which doubles must hold, is refused if they round some.
+    """
+    known, exact_design = _known(table, names), X
     for j, name in enumerate(names):
         spec = known.get(name) or _product(name, known)
-        exact = None if spec is None else _column(spec, table, DECIMAL)
-        if exact is not None and exact.dtype == object and np.allclose(exact.astype(float), X[:, j], 1e-12, 0.0):
-            exact_table = exact_table.astype(object)
-            exact_table[:, j] = exact
-    return exact_table
+        factors = [] if spec is None else spec.get("product", [spec])
+        if is_sparse(X):
+            factors = [each for each in factors if "level" not in each and "equals" not in each]
+        if not factors or (len(factors) > 1 and values == BINARY):  # such a product is one of doubles
+            continue
+        exact = _column(factors[0] if len(factors) == 1 else {"product": factors}, table, DECIMAL)
+        if is_sparse(X):
+            if _rounded(np.asarray(exact), values):
+                raise _too_long()
+        elif (exact.dtype == object or is_large(exact)) and np.allclose(exact.astype(float), X[:, j], 1e-12, 0.0):
+            exact_design = exact_design.astype(object)
+            exact_design[:, j] = exact
+    return exact_design
+
+
+def is_large(column: Array) -> bool:
+    """Say whether a column holds machine integers that doubles may round."""
+    return column.dtype.kind in "iu" and max(int(column.max(initial=0)), -int(column.min(initial=0))) >= 1 << 53
+
+
+def _rounded(column: Array, values: Values) -> bool:
+    """Say whether doubles, as the values are meant, are other numbers than those of a column."""
+    if column.dtype != object:
+        return is_large(column)
+    read = Fraction if values == BINARY else (lambda value: Fraction(repr(value)))
+    pairs = zip(column, column.astype(np.float64).tolist(), strict=True)
+    return any(shown(exact, i, "", values) != read(near) for i, (exact, near) in enumerate(pairs))
+
+
+def _too_long() -> DataError:
+    message = "numbers of more than 15 digits do not go with factors of hundreds of levels: round them, or {0}"
+    return DataError("", message, ("values", BINARY))
 
 
 def _column(spec: Spec, table: Any, values: Values) -> Any:
@@ -229,8 +259,8 @@ def joined(columns: list[Any], n: int, values: Values, sparse: bool = False) -> 
     if long and all(isinstance(column, LongColumn) or column.dtype.kind in "biuf" for column in columns):
         return _long_decimals(columns)
     columns = [np.asarray(column) for column in columns]
-    large = any(c.dtype.kind in "iu" and len(c) and np.abs(c).max() >= 1 << 53 for c in columns)
-    if "O" in kinds or ("f" in kinds and large):
+    beyond = any(c.dtype == np.uint64 and c.max(initial=0) >= 1 << 63 for c in columns)
+    if "O" in kinds or beyond or ("f" in kinds and any(map(is_large, columns))):
         return np.column_stack([column.astype(object) for column in columns])
     return np.column_stack([column.astype(np.float64 if "f" in kinds else np.int64) for column in columns])
 
@@ -239,21 +269,20 @@ def _sparse(columns: list[Any], values: Values) -> Any:
     """Return columns as one sparse matrix of machine numbers, or refuse those that are longer."""
     import scipy.sparse as sp
 
-    blocks, rounds = list[Any](), False
-    for column in columns:
-        exact = column if is_sparse(column) else np.asarray(column)
-        if exact.dtype == object:
-            near = exact.astype(np.float64)
-            read = Fraction if values == BINARY else (lambda value: Fraction(repr(value)))
-            pairs = zip(exact, near.tolist(), strict=True)
-            rounds |= any(shown(a, i, "", values) != read(b) for i, (a, b) in enumerate(pairs))
-            exact = near
-        blocks.append(exact if is_sparse(exact) else sp.csr_array(exact.reshape(-1, 1)))
+    if any(_rounded(np.asarray(each), values) for each in columns if not is_sparse(each) and each.dtype == object):
+        raise _too_long()
+    dense = [None if is_sparse(each) else np.asarray(each) for each in columns]
+    blocks = [
+        column if exact is None else sp.csr_array((exact.astype(float) if exact.dtype == object else exact)[:, None])
+        for column, exact in zip(columns, dense, strict=True)
+    ]
     kind = np.float64 if any(each.dtype.kind == "f" for each in blocks) else np.int64
-    rounds |= kind == np.float64 and any(each.dtype.kind in "iu" and abs(each).max() >= 1 << 53 for each in blocks)
-    if rounds:
-        what = "numbers of more than 15 digits do not go with factors of hundreds of levels"
-        raise DataError("", f"{what}: round them, or {{0}}", ("values", BINARY))
+    most = 1 << (53 if kind == np.float64 else 63)
+    if any(
+        each.dtype.kind in "iu" and each.nnz and max(int(each.data.max()), -int(each.data.min())) >= most
+        for each in blocks
+    ):
+        raise _too_long()
     return sp.csr_array(sp.hstack([each.astype(kind) for each in blocks]))
 
 

@@ -17,13 +17,13 @@ from linsep.data import cells
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.row_numbers import Dropped
 from linsep.data.schema import BOOLEAN, DATE, TEXT, WORD, is_numeric, listed
+from linsep.data.source import SHORT
 from linsep.data.tables import TableSource, is_string
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
 from linsep.prove.numbers.text import some_rounded
 
 _SAMPLE = 1000  # cells that nearly always show whether doubles round some number
-_SURE = 16  # characters, of which at most 15 are digits of a number that a float holds,
 _TINY = "[eE]-0*[0-9]{3}"  # unless it is tiny
 _BEYOND = "[eE][+-]?0*[0-9]{5}"  # exponents that no exact search takes
 _MOST_CHARACTERS = 4000  # of a number
@@ -294,7 +294,7 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Any:
         return None
     beyond = ~np.isfinite(numbers)
     lengths = pc.utf8_length(filled)
-    if (pc.max(lengths).as_py() or 0) > _SURE or pc.any(pc.match_substring_regex(filled, _TINY)).as_py():
+    if (pc.max(lengths).as_py() or 0) > SHORT or pc.any(pc.match_substring_regex(filled, _TINY)).as_py():
         too_long = pc.or_(pc.greater(lengths, _MOST_CHARACTERS), pc.match_substring_regex(filled, _BEYOND))
         beyond |= numpy_view(too_long)
         if not beyond.any() and (some_rounded(filled[:_SAMPLE]) or some_rounded(filled, numbers)):
