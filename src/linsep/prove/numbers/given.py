@@ -8,10 +8,11 @@ themselves in either case.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from linsep.data.parallel import in_parallel
 from linsep.errors import DataError
 from linsep.problem import Array, Values
 from linsep.prove.numbers.decimals import in_doubles
+
+if TYPE_CHECKING:
+    from linsep.data.columnar import TypedSource
 
 BINARY: Values = "binary"
 DECIMAL: Values = "decimal"
@@ -154,8 +158,8 @@ def unrounded(X: Any) -> Any:
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array: fill its gaps first, as X.filled(0) does")
     if is_sparse(X):
-        _refuse(X.data.dtype)
-        if X.dtype == np.longdouble and not (X.data.astype(np.float64) == X.data).all():
+        _refuse(X.dtype)
+        if X.dtype == np.longdouble and (X.astype(np.float64).astype(np.longdouble) != X).nnz:
             raise ValueError("X has long doubles that double precision would round: pass them as an array of Fraction")
         return X
     if hasattr(X, "columns") and any(hasattr(X, name) for name in ("iloc", "to_series", "column_names")):
@@ -182,21 +186,21 @@ def refuse_rounding(X: Any) -> None:
     Whole numbers of 64 bits are taken as they are, unless a column of fractions stands beside them.
     """
     check_cells(X)
-    exact = unrounded(X)
-    for (i, j), value in np.ndenumerate(exact) if exact is not X and is_exact(exact) else ():
-        if not is_float(value):
-            text = str(value) if len(str(value)) < 60 else f"{str(value)[:60]}…"
-            message = (
-                f"{text} does not fit into double precision: round it, or use linsep.separate, which takes it as it is"
-            )
-            raise DataError(f"X, row {i}, column {j}", message)
-
-
-def _refuse(kind: np.dtype[Any]) -> None:
-    if kind.kind == "c":
-        raise ValueError("X has complex numbers: linsep separates real ones only")
-    if kind.kind in "mM":
-        raise ValueError("X has dates or times: turn them into numbers first, such as days")
+    X = native(X)
+    if is_table(X):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # whoever learns from the table will say how it is read
+            long = _long_columns(table_source(X))
+        rounded = [(cell, i, repr(name)) for name, cells in long.items() for i, cell in enumerate(cells)]
+    else:
+        exact = unrounded(X)
+        A = exact if exact is not X and is_exact(exact) else np.empty((0, 0))
+        rounded = [(cell, i, j) for (i, j), cell in np.ndenumerate(A)]
+    for cell, row, column in rounded:
+        if not is_float(cell):
+            text = str(cell) if len(str(cell)) < 60 else f"{str(cell)[:60]}…"
+            message = "does not fit into double precision: round it, or use linsep.separate, which takes it as it is"
+            raise DataError(f"X, row {row}, column {column}", f"{text} {message}")
 
 
 def named_unrounded(X: Any) -> tuple[Any, list[str] | None]:
@@ -206,22 +210,39 @@ def named_unrounded(X: Any) -> tuple[Any, list[str] | None]:
 
 
 def _from_table(X: Any) -> tuple[Any, list[str] | None]:
-    from linsep.data.columnar import arrow_table  # which loads pyarrow
-
+    """Return the features of a table with words; those that doubles would round as exact numbers."""
     source = table_source(X)
-    features, table = source.to_arrays()[0], arrow_table(X)
-    exact = {}
-    for j, name in enumerate(source.layout.numbers):
-        kind = str(table.schema.field(name).type)
-        cells = table.column(name).to_pylist() if kind.startswith(("int64", "uint64", "decimal")) else []
-        if not all(map(is_float, cells)):
-            exact[j] = cells
-    if not exact:
+    features = source.to_arrays()[0]
+    long = _long_columns(source)
+    if not long:
         return features, source.names
     A = np.array(features.toarray() if is_sparse(features) else features, dtype=object)
-    for j, cells in exact.items():
-        A[:, j] = cells
+    for name, cells in long.items():
+        A[:, source.layout.numbers.index(name)] = cells
     return _objects(A, features), source.names
+
+
+def _long_columns(source: TypedSource) -> dict[str, list[Any]]:
+    """Return the cells of the features of a table of which doubles would round some; 0 where one is missing."""
+    import pyarrow as pa  # slow to import
+    import pyarrow.compute as pc
+
+    long = {}
+    for name in source.layout.numbers:
+        column = source.files[0].table.column(name)  # type: ignore[attr-defined]
+        bounds = pc.min_max(column).as_py() if column.type in (pa.int64(), pa.uint64()) else {}
+        if pa.types.is_decimal(column.type) or not all(abs(bound or 0) <= _EXACT for bound in bounds.values()):
+            cells = [cell or 0 for cell in column.to_pylist()]
+            if not all(map(is_float, cells)):
+                long[name] = cells
+    return long
+
+
+def _refuse(kind: np.dtype[Any]) -> None:
+    if kind.kind == "c":
+        raise ValueError("Complex data not supported: X must be real numbers")
+    if kind.kind in "mM":
+        raise ValueError("X has dates or times: turn them into numbers first, such as days")
 
 
 def _from_frame(X: Any) -> Any:
