@@ -14,7 +14,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from linsep.data.read import read
 from linsep.data.source import Source
-from linsep.errors import ReadError
+from linsep.errors import DataNote, ReadError
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.claims import Data
 from linsep.prove.numbers.tables import table_of
@@ -50,6 +50,17 @@ def read_rows(data, **options):
     """Return rows and labels of a file, of a source, or of a text, as lists."""
     X, y = (data if isinstance(data, Source) else read(_opened(data), **options)).to_arrays()
     return dense(X).tolist(), None if y is None else y.tolist()
+
+
+def noted(data, **options):
+    """Read a file or a text; return the source, and the notes on it."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        source = read(_opened(data), **options)
+        source.to_arrays()
+    assert all(issubclass(note.category, DataNote) for note in notes)
+    assert [str(note.message) for note in notes] == list(map(str, source.notes))
+    return source, list(map(str, source.notes))
 
 
 def refusal(data, **options):
