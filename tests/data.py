@@ -1,6 +1,7 @@
 """Data for tests, and what many of them do with it."""
 
 import contextlib
+import gzip
 import io
 import json
 import re
@@ -8,6 +9,8 @@ import signal
 import warnings
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
@@ -117,12 +120,26 @@ def whole(n=160, d=4, classes=2, seed=0, noise=0.0):
 
 
 def write(folder, form, X, y):
-    """Write rows with labels to a file of a format: sparse in LIBSVM text, dense elsewhere; return its path."""
+    """Write rows with labels to a file of a format, which may be compressed, as its ending says; return its path."""
     path = folder / f"data.{form}"
-    if form == "svm":
-        dump_svmlight_file(sp.csr_matrix(X), y, str(path), zero_based=False)
-    elif form == "csv":
-        np.savetxt(path, np.column_stack((X, y)), delimiter=",", fmt="%.17g")
-    else:
+    kind, _, packed = form.partition(".")
+    if kind in ("parquet", "arrow"):
+        table = pa.table([*X.T, y], [*(f"x{j}" for j in range(X.shape[1])), "label"])
+        if kind == "parquet":
+            pq.write_table(table, path, row_group_size=50)
+        else:
+            with pa.ipc.new_file(path, table.schema) as file:
+                file.write_table(table, max_chunksize=50)
+    elif kind == "npy":
         np.save(path, np.column_stack((X, y)))
+    elif kind == "npz":
+        np.savez(path, X=X, y=y)
+    else:
+        text = io.BytesIO()
+        if kind == "svm":
+            dump_svmlight_file(sp.csr_matrix(X), y, text, zero_based=False)
+        else:
+            np.savetxt(text, np.column_stack((X, y)), delimiter="\t" if kind == "tsv" else ",", fmt="%.17g")
+        pack = {"gz": gzip.compress, "zst": lambda data: pa.compress(data, "zstd", asbytes=True)}.get(packed, bytes)
+        path.write_bytes(pack(text.getvalue()))
     return path
