@@ -1,6 +1,7 @@
 """Data for tests, and what many of them do with it."""
 
 import contextlib
+import gzip
 import io
 import json
 import re
@@ -8,13 +9,15 @@ import signal
 import warnings
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from linsep.data.read import read
 from linsep.data.source import Source
-from linsep.errors import ReadError
+from linsep.errors import DataNote, ReadError
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.claims import Data
 from linsep.prove.numbers.tables import table_of
@@ -50,6 +53,17 @@ def read_rows(data, **options):
     """Return rows and labels of a file, of a source, or of a text, as lists."""
     X, y = (data if isinstance(data, Source) else read(_opened(data), **options)).to_arrays()
     return dense(X).tolist(), None if y is None else y.tolist()
+
+
+def noted(data, **options):
+    """Read a file or a text; return the source, and the notes on it."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        source = read(_opened(data), **options)
+        source.to_arrays()
+    assert all(issubclass(note.category, DataNote) for note in notes)
+    assert [str(note.message) for note in notes] == list(map(str, source.notes))
+    return source, list(map(str, source.notes))
 
 
 def refusal(data, **options):
@@ -106,12 +120,26 @@ def whole(n=160, d=4, classes=2, seed=0, noise=0.0):
 
 
 def write(folder, form, X, y):
-    """Write rows with labels to a file of a format: sparse in LIBSVM text, dense elsewhere; return its path."""
+    """Write rows with labels to a file of a format, which may be compressed, as its ending says; return its path."""
     path = folder / f"data.{form}"
-    if form == "svm":
-        dump_svmlight_file(sp.csr_matrix(X), y, str(path), zero_based=False)
-    elif form == "csv":
-        np.savetxt(path, np.column_stack((X, y)), delimiter=",", fmt="%.17g")
-    else:
+    kind, _, packed = form.partition(".")
+    if kind in ("parquet", "arrow"):
+        table = pa.table([*X.T, y], [*(f"x{j}" for j in range(X.shape[1])), "label"])
+        if kind == "parquet":
+            pq.write_table(table, path, row_group_size=50)
+        else:
+            with pa.ipc.new_file(path, table.schema) as file:
+                file.write_table(table, max_chunksize=50)
+    elif kind == "npy":
         np.save(path, np.column_stack((X, y)))
+    elif kind == "npz":
+        np.savez(path, X=X, y=y)
+    else:
+        text = io.BytesIO()
+        if kind == "svm":
+            dump_svmlight_file(sp.csr_matrix(X), y, text, zero_based=False)
+        else:
+            np.savetxt(text, np.column_stack((X, y)), delimiter="\t" if kind == "tsv" else ",", fmt="%.17g")
+        pack = {"gz": gzip.compress, "zst": lambda data: pa.compress(data, "zstd", asbytes=True)}.get(packed, bytes)
+        path.write_bytes(pack(text.getvalue()))
     return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import subprocess
 import sys
 import warnings
@@ -18,9 +19,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import SGDClassifier
 
-from data import read_rows, refusal
+from data import noted, read_rows, refusal
 from linsep import Perceptron, fit_source, read, separate, separation
+from linsep.cli import main
 from linsep.data import delimited
 from linsep.data.read import options_like
 from linsep.data.schema import Layout
@@ -32,21 +36,6 @@ quick = settings(deadline=None, max_examples=60, suppress_health_check=list(Heal
 
 def open_text(text: str | bytes, **options: Any) -> Any:
     return read(io.BytesIO(text.encode() if isinstance(text, str) else text), format="csv", **options)
-
-
-def noted(text: str | bytes, **options: Any) -> tuple[Any, list[str]]:
-    """Read a text; return the source, and the notes on it."""
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        source = open_text(text, **options)
-        source.to_arrays()
-    assert all(issubclass(note.category, DataNote) for note in found)
-    assert [str(note.message) for note in found] == list(map(str, source.notes))
-    return source, list(map(str, source.notes))
-
-
-def refused(text: str | bytes, **options: Any) -> str:
-    return refusal(text, format="csv", **options)
 
 
 def one_hot(table: list[list[str]], kinds: str) -> tuple[list[list[float]], list[tuple[int, str | None]]]:
@@ -126,14 +115,6 @@ def test_a_million_words_have_a_million_columns() -> None:
     assert np.array_equal(X.indices, np.arange(n))
 
 
-def test_words_are_hashed_only_if_asked() -> None:
-    text = "town,class\nUlm,a\nBonn,b\n"
-    assert open_text(text).to_arrays()[0].shape == (2, 2)
-    source = open_text(text, hash_bits=4)
-    assert source.to_arrays()[0].shape == (2, 16)
-    assert source.layout.columns == (("town", "category"),)
-
-
 def test_a_level_never_seen_has_no_weight() -> None:
     train = open_text("x,town,class\n1,Ulm,a\n2,Bonn,b\n3,,a\n")
     model = fit_source(Perceptron(shuffle=False), train)
@@ -149,17 +130,6 @@ def test_a_level_never_seen_has_no_weight() -> None:
 # Kinds by content
 
 
-def test_a_word_among_numbers_makes_the_column_one_of_words() -> None:
-    text = "cyl,z,class\n" + "4,1,a\n6,2,b\n" * 5 + "rotary,1,b\n"
-    source, notes = noted(text)
-    assert notes == [
-        "input:12: linsep reads column 'cyl' as words, because 'rotary' is not a number "
-        "(numeric='cyl' makes this an error)"
-    ]
-    assert source.names == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
-    assert refused(text, numeric="cyl").startswith("input:12, column 'cyl': 'rotary' is not a number")
-
-
 def test_a_word_that_turns_up_late() -> None:
     """After the rows that are looked at first."""
     text = "cyl,z,class\n" + "4,1,a\n6,2,b\n" * 1000 + "rotary,1,b\n" + "4,1,a\n" * 1000
@@ -173,7 +143,7 @@ def test_a_word_that_turns_up_late() -> None:
         model = fit_source(Perceptron(shuffle=False, max_iter=3), open_text(text, block_bytes=4000))
     assert model.feature_names_in_.tolist() == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
     measured = "z,class\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(1500)) + "3.l4,1\n"
-    said = refused(measured)
+    said = refusal(measured)
     assert said.startswith("input:1502, column 'z': '3.l4' is not a number, and as words almost all cells")
 
 
@@ -235,35 +205,6 @@ def test_which_number_is_the_day() -> None:
     assert first("1970-01-02T12:00:00Z", "1970-01-02T00:00:00+02:00") == 1.5
 
 
-@pytest.mark.parametrize(("cells", "values", "said"), [
-    (["12%", "3.5%"], [12, 3.5], "holds percentages"),
-    (["25 %", " 5 %"], [25, 5], "holds percentages"),
-    (["TRUE", "False"], [1, 0], "holds true and false"),
-    (['"1,234"', '"-12,345.5"', "7"], [1234, -12345.5, 7], "holds numbers with ',' as thousands separator"),
-    (["1'234", "12"], [1234, 12], "as thousands separator"),
-    (["1 234 567", "12"], [1234567, 12], "as thousands separator"),
-])  # fmt: skip
-def test_numbers_in_other_spellings(cells: list[str], values: list[float], said: str) -> None:
-    text = "v,class\n" + "".join(f"{cell},k{i}\n" for i, cell in enumerate(cells))
-    source, notes = noted(text)
-    assert [row[0] for row in read_rows(source)[0]] == values
-    assert len(notes) == 1
-    assert said in notes[0]
-    words = open_text(text, categorical="v")
-    assert read_rows(words)[0] == np.eye(len(cells)).tolist()
-    late = "v,class\n" + f"{cells[0]},a\n" * 1500 + "odd,b\n"
-    source, notes = noted(late)
-    assert source.layout.columns == (("v", "word"),)
-    assert "because 'odd' is not a number" in notes[-1]
-
-
-def test_not_every_cell_has_the_sign() -> None:
-    with pytest.raises(ReadError, match="'12%' looks like a number"):
-        open_text("v,class\n12%,a\n13,b\n")
-    assert open_text('v,class\n"1,234",a\n5678,b\n').layout.columns == (("v", "word"),)
-    assert open_text('v,class\n"1,234",a\n"5,678",b\n', thousands="").layout.columns == (("v", "word"),)
-
-
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 def test_decimal_commas(delimiter: str) -> None:
     text = "size;weight;class\n1,5;2,25;yes\n-3;1.234,5;no\n0,5;7;no\n".replace(";", delimiter)
@@ -278,57 +219,8 @@ def test_decimal_commas(delimiter: str) -> None:
         open_text(text, decimal=":")
 
 
-@pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
-def test_gaps() -> None:
-    text = "x,town,class\n1,Ulm,a\n,NA,b\nNA,Ulm,b\n4,?,a\n"
-    assert refused(text).startswith(
-        "input:3, column 'x': a missing value (missing='zero' or missing='drop' or missing="
-    )
-    assert read_rows(open_text(text, missing="zero"))[0] == [[1, 1, 0], [0, 0, 1], [0, 1, 0], [4, 0, 1]]
-    assert read_rows(open_text(text, missing="drop"))[0] == [[1, 1]]
-    source = open_text(text, missing="indicator")
-    assert read_rows(source)[0] == [[1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0], [4, 0, 0, 1]]
-    assert source.names == ["x", "town=Ulm", "x=missing", "town=missing"]
-    assert read_rows(open_text("x,class\n1,a\n-9,b\n", gaps=["-9"], missing="indicator"))[0] == [[1, 0], [0, 1]]
-    assert read_rows(open_text("x,class\n1,a\n2,b\n", missing="indicator"))[0] == [[1], [2]]
-    assert open_text("x,class\nNA,a\n2,b\n", gaps=[""]).layout.columns == (("x", "word"),)
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # Columns that are no features, and labels
-
-
-def test_ids_are_left_out() -> None:
-    text = "name,x,class\n" + "".join(f"person {i},{i % 3},{i % 2}\n" for i in range(30))
-    source, notes = noted(text)
-    assert source.names == ["x"]
-    assert notes == ["input: linsep leaves out column 'name': almost every row has a different word, as in an ID "
-                     "(categorical='name' keeps it)"]  # fmt: skip
-    assert len(open_text(text, categorical="name").to_arrays()[0].toarray()[0]) == 31
-
-
-def test_labels_that_look_like_measurements() -> None:
-    text = "sex,size,price\n" + "".join(f"{'mf'[i % 2]},{i % 40},{i * 1.5}\n" for i in range(80))
-    assert refused(text) == (
-        "input: the label would be the last column, 'price', but it holds numbers with fractions, such as 1.5: name "
-        "the label column with target='sex'; columns with few values: 'sex'"
-    )
-    assert len(set(read_rows(open_text(text, target="price"))[1])) == 80
-    many = "x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(120))
-    assert "it holds 60 different numbers in 120 rows" in refused(many)
-    assert len(open_text("x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(900))).to_arrays()[1]) == 900
-
-
-@pytest.mark.parametrize(("cells", "said"), [
-    (['"1,249.50"', "12.25"], "numbers with fractions, such as 1249.5"),
-    (["12.5%", "3%"], "numbers with fractions, such as 12.5"),
-    ([f"2026-{m:02}-{d:02}" for m in range(1, 7) for d in range(1, 13)], "72 different dates in 144 rows"),
-])  # fmt: skip
-def test_labels_that_are_measurements_in_other_spellings(cells: list[str], said: str) -> None:
-    text = "kind,v\n" + "".join(f"{'ab'[i % 2]},{cell}\n" for i, cell in enumerate(cells * 2))
-    with pytest.raises(ReadError, match=f"{said}.*target='kind'"):
-        open_text(text)
-    assert len(set(open_text(text, target="v").to_arrays()[1].tolist())) == len(cells)
 
 
 @pytest.mark.parametrize("form", ["svm", "npy", "npz"])
@@ -353,6 +245,8 @@ def test_a_target_that_is_named_is_right() -> None:
     assert separate(X, y).kind == "separable"
     with pytest.raises(ValueError, match="Unknown label type"):
         Perceptron().fit(X, y)  # as scikit-learn's contract has it
+    with pytest.raises(ValueError, match="Unknown label type"):
+        separate(np.arange(163.0)[:, None], np.arange(163) + 0.5)
 
 
 def test_labels_of_typed_tables(tmp_path: Path) -> None:
@@ -362,6 +256,87 @@ def test_labels_of_typed_tables(tmp_path: Path) -> None:
         read(path)
     with pytest.warns(DataNote, match="leaves out column 'id': it only numbers the rows"):
         assert read(path, target="sex").names == ["price"]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Texts, and lines that are no rows
+
+
+def quiet_text(text: str, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNote)
+        return open_text(text, **options)
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def messages(n: int = 300) -> tuple[list[str], list[int]]:
+    rng = np.random.default_rng(0)
+    ham = words("are you coming home for dinner tonight i will be late see you at the station thanks for the lift")
+    spam = words("free prize call now win cash claim your award urgent mobile number guaranteed reply stop")
+    labels = (rng.random(n) < 0.4).astype(int).tolist()
+    return [
+        " ".join(rng.choice(spam if label and rng.random() < 0.5 else ham) for _ in range(rng.integers(6, 14)))
+        for label in labels
+    ], labels
+
+
+def test_a_column_of_sentences_is_a_text() -> None:
+    texts, labels = messages()
+    text = "message,spam\n" + "".join(f'"{each}!",{label}\n' for each, label in zip(texts, labels, strict=True))
+    with pytest.warns(DataNote, match=r"holds texts: a feature for each word.*categorical='message'.*ignore='message'"):
+        source = read(io.BytesIO(text.encode()), format="csv")
+    X, y = source.to_arrays()
+    counter = CountVectorizer(token_pattern=r"\w+")
+    theirs = counter.fit_transform(texts)
+    own = [name.removeprefix("message=") for name in source.names]
+    assert sorted(own) == sorted(counter.vocabulary_)
+    assert (X[:, [own.index(word) for word in counter.get_feature_names_out()]] != theirs).nnz == 0
+    half = len(y) // 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = fit_source(
+            Perceptron(keep="auto"), quiet_text("\n".join(text.split("\n")[: half + 1]) + "\n"), scale="auto"
+        )
+        found = [ours.predict({"message": each}) for each in texts[half:]]
+    sgd = SGDClassifier(average=True, random_state=0).fit(theirs[:half], y[:half])
+    assert np.mean(np.array(found) != y[half:]) <= np.mean(sgd.predict(theirs[half:]) != y[half:]) + 0.03
+
+
+def test_lines_that_are_no_rows() -> None:
+    table = "a,y\n1,0\n2,1\n"
+    with pytest.warns(DataNote, match="skips the first 2 lines, which begin with #"):
+        source = read(io.BytesIO(f"# made by hand\n# 2024\n{table}".encode()), format="csv")
+    assert source.to_arrays()[0].tolist() == [[1], [2]]
+    assert [place.line for place in source.locate([0, 1])] == [4, 5]
+    assert quiet_text(f"title of the export\n\n{table}", skip_rows=1).to_arrays()[0].tolist() == [[1], [2]]
+    inside = quiet_text("a,y\n1,0\n# a remark, with a comma\n2,1\n", comment="#")
+    assert inside.to_arrays()[0].tolist() == [[1], [2]]
+    assert inside.locate([1])[0].line == 4
+    assert quiet_text("#a,y\n1,0\n2,1\n").names == ["#a"]  # a header
+    late = quiet_text("# x\n# y\na,y\n1,0\nNA,1\n")
+    with pytest.raises(ReadError, match="input:5, column 'a'"):
+        late.to_arrays()
+    assert quiet_text("# x\n1,0\n2,1\n").to_arrays()[0].tolist() == [[1], [2]]  # without a header
+
+
+@pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
+def test_a_proof_knows_the_lines_that_are_no_rows(tmp_path: Path) -> None:
+    path, proof = tmp_path / "t.csv", tmp_path / "p.json"
+    path.write_text("# one\n# two\nw,t,y\n3 kg,a b,0\n# three\n5 kg,b b c,1\n")
+    for end, options in ((0, ["--proof", str(proof)]), (0, None)):
+        arguments = ["separate", str(path), "--text", "t", "--comment", "#", "--quiet", *(options or [])]
+        if options is None:
+            arguments = ["verify", str(proof), str(path), "--plain", "--quiet"]
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == end
+    reading = json.loads(proof.read_text())["data"]["reading"]
+    assert reading["comment"] == "#"
+    assert {"column": "t", "kind": "text", "level": "b"} in reading["columns"]
+    assert {"column": "w", "kind": "unit:kg"} in reading["columns"]
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -379,10 +354,10 @@ def test_encodings() -> None:
     assert source.names == ["größe", "ort=Köln", "ort=Ulm"]
     assert notes == ["input: the text is UTF-16 (encoding='utf-8' reads it as UTF-8)"]
     said = "the text is not UTF-8: give its encoding, such as encoding='latin-1'"
-    assert refused(text.encode("latin-1")) == f"input:1: {said}"
+    assert refusal(text.encode("latin-1")) == f"input:1: {said}"
     late = b"x,ort,class\n" + b"1,Ulm,a\n" * 90_000 + "2,Köln,b\n".encode("latin-1")
-    assert refused(late) == f"input:90002: {said}"
-    assert refused(text.encode("utf-16")[:-1], encoding="utf-16").startswith("input: the text is not utf-16")
+    assert refusal(late) == f"input:90002: {said}"
+    assert refusal(text.encode("utf-16")[:-1], encoding="utf-16").startswith("input: the text is not utf-16")
     with pytest.raises(ParameterError, match="encoding must be a known one"):
         open_text(text, encoding="klingon")
 
@@ -511,13 +486,6 @@ def test_an_index_that_asks_for_too_many_features(tmp_path: Path) -> None:
         read(path).to_arrays()
     assert read(path, max_features=2**29).to_arrays()[0].shape == (2, 2**28)
     assert read(path, n_features=2**28).to_arrays()[0].shape == (2, 2**28)
-
-
-def test_more_words_than_allowed() -> None:
-    text = "w,class\n" + "".join(f"w{i},{i % 2}\n" for i in range(50))
-    assert "more than 20 features, one for each word (hash_bits=18 hashes words" in refused(
-        text, categorical="w", max_features=20
-    )
 
 
 def test_a_factor_of_thousands_of_words_is_not_an_id(tmp_path):

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from data import noted
 from javascript import answered_of_files
 from linsep import Perceptron, audit, fewest_errors, fit_source, read, separate
 from linsep.clock import Clock, OutOfTime
@@ -135,14 +136,6 @@ def test_the_second_of_several_files_is_refused_too(tmp_path: Any) -> None:
         read([tmp_path / "a.csv", tmp_path / "b.csv"]).to_arrays()
 
 
-@pytest.mark.parametrize(
-    "text", ["[x],{y},c\n1,2,a\n3,4,b\n", '"{x}",y\n1,a\n2,b\n', "<x>,y\n1,a\n2,b\n", "[1] x,y\n1,a\n2,b\n"]
-)
-def test_a_table_may_have_brackets_in_its_names(text: str) -> None:
-    X, y = read(io.BytesIO(text.encode()), format="csv").to_arrays()
-    assert X.shape[0] == len(y) == 2
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # Columns that only name the rows
 
@@ -167,47 +160,37 @@ def table_of(name: str, numbers: list[int], place: int = 0) -> str:
     return "\n".join(",".join(row) for row in [head, *rows]) + "\n"
 
 
-def read_noted(source: Any, **options: Any) -> tuple[list[str], list[str]]:
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        opened = read(source, **options)
-        opened.to_arrays()
-    return opened.names, [str(note.message) for note in found]
-
-
 @pytest.mark.parametrize("name", ROW_NAMES)
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_column_that_only_names_the_rows_is_left_out(name: str, place: int) -> None:
-    text = table_of(name, shuffled(), place).encode()
-    names, notes = read_noted(io.BytesIO(text), format="csv")
-    assert names == ["v"]
-    assert len(notes) == 1
-    assert f"leaves out column {name!r}" in notes[0]
-    assert "keep_index=True keeps it" in notes[0]
-    names, notes = read_noted(io.BytesIO(text), format="csv", keep_index=True)
-    assert sorted(names) == sorted([name, "v"])
-    assert not notes
-    names, notes = read_noted(io.BytesIO(text), format="csv", numeric=[name] if name else [place])
-    assert sorted(names) == sorted([name, "v"])
+    text = table_of(name, shuffled(), place)
+    source, (note,) = noted(text)
+    assert source.names == ["v"]
+    assert f"leaves out column {name!r}" in note
+    assert "keep_index=True keeps it" in note
+    for options in ({"keep_index": True}, {"numeric": [name] if name else [place]}):
+        source, notes = noted(text, **options)
+        assert sorted(source.names) == sorted([name, "v"])
+        assert not notes
 
 
-@pytest.mark.parametrize("name", NO_ROW_NAMES)
-def test_other_columns_of_distinct_integers_stay(name: str) -> None:
-    names, notes = read_noted(io.BytesIO(table_of(name, shuffled()).encode()), format="csv")
-    assert names == [name, "v"]
-    assert not notes
-
-
-@pytest.mark.parametrize("numbers", [[1, 1, 2, 2, 3, 3] * 5, [k / 4 for k in range(30)]])
-def test_an_id_that_does_not_name_single_rows_stays(numbers: Any) -> None:
-    names, notes = read_noted(io.BytesIO(table_of("id", numbers).encode()), format="csv")
-    assert names == ["id", "v"]
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        *((name, shuffled()) for name in NO_ROW_NAMES),
+        ("id", [1, 1, 2, 2, 3, 3] * 5),
+        ("id", [k / 4 for k in range(30)]),
+    ],
+)
+def test_other_columns_stay(name: str, numbers: Any) -> None:
+    """Of distinct integers under other names, and of numbers that do not name single rows."""
+    source, notes = noted(table_of(name, numbers))
+    assert source.names == [name, "v"]
     assert not notes
 
 
 def test_long_ids_are_left_out() -> None:
-    names, _ = read_noted(io.BytesIO(table_of("id", [10**18 + 7 * k for k in range(30)]).encode()), format="csv")
-    assert names == ["v"]
+    assert noted(table_of("id", [10**18 + 7 * k for k in range(30)]))[0].names == ["v"]
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "feather"])
@@ -226,11 +209,10 @@ def test_an_index_that_pandas_wrote_is_no_feature(form: str, index: str | None, 
     else:
         with pa.ipc.new_file(path, pa.Table.from_pandas(frame).schema) as file:
             file.write_table(pa.Table.from_pandas(frame))
-    names, notes = read_noted(path)
-    assert names == ["v"]
-    assert len(notes) == 1
-    assert "keep_index=True" in notes[0]
-    assert len(read_noted(path, keep_index=True)[0]) == 2
+    source, (note,) = noted(path)
+    assert source.names == ["v"]
+    assert "keep_index=True" in note
+    assert len(noted(path, keep_index=True)[0].names) == 2
 
 
 def test_the_index_decides_nothing(run: Any) -> None:
@@ -532,27 +514,11 @@ def test_numbered_columns_of_pandas_are_a_header(case: str, tmp_path: Path) -> N
     path = tmp_path / "t.csv"
     frame.to_csv(path, **options)
     target = "y" if "y" in frame else str(frame.columns[-1])
-    with warnings.catch_warnings(record=True) as noted:
-        warnings.simplefilter("always")
-        source = read(path, target=target)
-    assert sum("first row as the names of columns" in str(each.message) for each in noted) == 1
+    source, notes = noted(path, target=target)
+    assert sum("first row as the names of columns" in note for note in notes) == 1
     X, labels = source.to_arrays()
     wanted = frame.loc[:, [column for column in frame if str(column) != target]]
     assert np.array_equal(X, wanted.to_numpy())
     assert [str(label) for label in labels] == [
         str(value) for value in frame.iloc[:, [str(name) for name in frame].index(target)]
     ]
-
-
-@pytest.mark.parametrize("text", [
-    "0,1,a\n1,0,b\n0,0,a\n1,1,b\n",  # the word above is a label below
-    "0,1,2\n3,4,5\n6,7,8\n9,10,11\n",  # nothing repeats: no labels
-    "0,1,1\n1,0,0\n0,0,0\n1,1,1\n",
-    "0,1,2\n0,0,2\n1,1,0\n1,0,1\n",  # the number above is a label below
-    "1,2,x\n3,4,y\n5,6,y\n",
-    "0,y\n1,n\n0,y\n",
-])  # fmt: skip
-def test_rows_of_numbers_are_no_header(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(text)
-    assert len(read(path).to_arrays()[1]) == text.count("\n")

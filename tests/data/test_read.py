@@ -233,40 +233,8 @@ def test_bad_paths_and_options(tmp_path: Path) -> None:
             read(io.BytesIO(b"a,b\n1,2\n"), **wrong)
 
 
-def test_the_positive_label_must_occur() -> None:
-    text = "a,y\n1,no\n2,yes\n"
-    assert read_rows(text, positive="yes")[1] == ["no", "yes"]
-    assert "no row has the label 'maybe'; there are 'no', 'yes'" in refusal(text, positive="maybe")
-    assert read_rows("1 1:1\n-1 1:2\n", positive="+1")[1] == [1, -1]
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # LIBSVM text
-
-
-def test_indices_start_at_one_unless_told_otherwise() -> None:
-    one = read(io.BytesIO(b"1 1:1 3:3\n-1 2:2\n"), block_bytes=1)
-    assert one.n_features == 0
-    assert read_rows(one)[0] == [[1, 0, 3], [0, 2, 0]]
-    assert one.n_features == 3
-    assert read_rows(read(io.BytesIO(b"1 1:1 3:3\n-1 0:2\n"), zero_based=True))[0] == [[0, 1, 0, 3], [2, 0, 0, 0]]
-    assert read_rows("1 1:1\n", zero_based=True)[0] == [[0, 1]]
-    said = refusal("1 1:1\n1 0:1\n")
-    assert said == "input:2: '0:1' has index 0, but indices start at 1 unless zero_based=True"
-
-
-def test_rows_grow_wider() -> None:
-    source = read(io.BytesIO(b"1 1:1\n1 5:1\n1 2:1\n"), block_bytes=1, zero_based=False)
-    assert [block.X.shape[1] for block in source] == [1, 5, 5]
-    assert [block.X.shape[1] for block in source] == [5, 5, 5]
-
-
-def test_a_given_number_of_features() -> None:
-    assert read_rows("1 1:1\n", n_features=3)[0] == [[1, 0, 0]]
-    assert read_rows("1 0:1\n", n_features=3, zero_based=True)[0] == [[1, 0, 0]]
-    assert read_rows("1 3:1\n", n_features=3)[0] == [[0, 0, 1]]
-    assert refusal("1 4:1\n", n_features=3).startswith("input:1: the index of '4:1' is beyond")
-    assert refusal("1 0:1\n1 3:1\n", n_features=3, zero_based=True).startswith("input:2: the index of '3:1' is beyond")
 
 
 def test_query_numbers_are_ignored_with_one_notice() -> None:
@@ -275,14 +243,6 @@ def test_query_numbers_are_ignored_with_one_notice() -> None:
         source.to_arrays()
     assert len(caught) == 1
     source.to_arrays()  # warnings are errors: there is no second one
-
-
-@pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
-def test_nan_is_a_missing_value() -> None:
-    text = "1 1:1 2:2\n1 1:nan 2:2\n-1 2:3\n"
-    assert refusal(text).startswith("input:2: nan is a missing value")
-    assert read_rows(text, missing="zero")[0] == [[1, 2], [0, 2], [0, 3]]
-    assert read_rows(text, missing="drop") == ([[1, 2], [0, 3]], [1, -1])
 
 
 @pytest.mark.compiled
@@ -363,41 +323,6 @@ def test_later_blocks_may_hold_other_numbers() -> None:
     assert refusal(text + '1,"1\n2,2\n') == "input:100004: a quote opens but never closes"
 
 
-def test_positions_count_lines_not_rows() -> None:
-    text = 'a,b,y\n\n1,"two\nlines",1\n\n2,x,0\nx,x,1\n'
-    assert refusal(text, numeric="a").startswith("input:7, column 'a': 'x' is not a number")
-    said = refusal("1,2,0\n3,x,1\n5,6,1\n", header=False, numeric=1)
-    assert said.startswith("input:2, column 1: 'x' is not a number")
-
-
-def test_header_or_none() -> None:
-    assert read_rows("1,2,0\n3,4,1\n") == ([[1, 2], [3, 4]], [0, 1])
-    source = read(io.BytesIO(b"a,b,y\n1,2,0\n"))
-    assert source.names == ["a", "b"]
-    assert read(io.BytesIO(b"1,2,0\n")).names is None
-    assert read_rows("1,2,0\n3,4,1\n", header=True) == ([[3, 4]], [1])
-    assert read(io.BytesIO(b"x,y\nx,z\n"), header=False).to_arrays()[0].shape[0] == 2
-    assert read(io.BytesIO(b"x,x,e\nx,y,p\n")).to_arrays()[0].shape[0] == 2  # a name twice: words, not names
-    assert "two columns are named 'a'" in refusal("a,a,y\n1,2,3\n")
-    assert read_rows("\ufeffa,y\n1,0\n", target="a") == ([[0]], [1])  # byte order mark
-
-
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
-def test_delimiters_are_found(delimiter: str) -> None:
-    text = "a,b,y\n1.5,2,no\n3,4,yes\n".replace(",", delimiter)
-    assert read_rows(text) == ([[1.5, 2], [3, 4]], ["no", "yes"])
-
-
-def test_the_target_is_any_column() -> None:
-    text = "no,size,kind\n1,10,a\n2,20,b\n"
-    assert read_rows(text)[1] == ["a", "b"]
-    assert read_rows(text, target="size", ignore="kind") == ([[1], [2]], [10, 20])
-    assert read_rows(text, target=0, ignore=["kind"]) == ([[10], [20]], [1, 2])
-    assert read_rows(text, target="kind", labels=False) == ([[1, 10], [2, 20]], None)
-    assert refusal(text, target="knd") == "input: no column is named 'knd'; did you mean 'kind'?"
-    assert "no column has the number 7" in refusal(text, target=7)
-
-
 def test_other_data_is_read_in_the_same_way() -> None:
     train = read(io.BytesIO(b"a,s,y\n1,x,0\n2,y,1\n"), hash_bits=18)
     test = b"y,extra,s,a\n1,0,7,3\n"  # other order, another column, a category that looks like a number
@@ -414,17 +339,6 @@ def test_other_data_is_read_in_the_same_way() -> None:
     plain = read(io.BytesIO(b"1,2,0\n3,4,1\n"))
     assert read_rows(b"5,6\n", layout=plain.layout, labels=False) == ([[5, 6]], None)
     assert read_rows(b"5,6,1\n", layout=plain.layout, labels=False, target=-1) == ([[5, 6]], None)
-
-
-def test_nothing_to_read() -> None:
-    assert refusal("") == "input: is empty"
-    assert refusal("\n\n") == "input: is empty"
-    assert refusal("a,b\n") == "input: no rows"
-    assert refusal("# only words\n", format="libsvm") == "input: no rows"
-    assert refusal("", format="libsvm") == "input: no rows"
-    assert refusal("a,y\n1,\n", missing="drop") == (
-        "input: no row is left: linsep drops 1 of 1 rows because of missing cells: 1 in column 'y' (missing='drop')"
-    )
 
 
 # ---------------------------------------------------------------------------------------------------------------

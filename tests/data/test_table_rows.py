@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from linsep.data import tables
+from linsep.data.arrays import to_rows
 from linsep.data.scaling import Scaler
 from linsep.data.schema import ColumnError, Layout, find
 from linsep.data.words import Categories
@@ -147,3 +148,11 @@ def test_wider_rows_keep_what_was_never_seen() -> None:
     assert Scaler.fit([(narrow, None, 0)], "standard").apply(wide).toarray().tolist() == [[2.0, 8.0]]
     growing = Scaler.fit([(narrow, None, 0), (wide, None, 2)], "standard")
     assert growing.scale[1] == pytest.approx(np.std([0, 0, 8]))
+
+
+def test_rows_share_the_memory_of_the_matrix() -> None:
+    for X in (np.ones((3, 2)), np.ones((3, 2), np.float32), np.ones((3, 2), np.uint8), np.ones((3, 2), bool)):
+        assert np.shares_memory(to_rows(X).data, X)
+    S = sp.csr_array(np.eye(3, dtype=np.float32))
+    assert np.shares_memory(to_rows(S).data, S.data)
+    assert np.shares_memory(to_rows(S).indices, S.indices)

@@ -9,12 +9,10 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import linsep
-from data import few, quiet, whole
+from data import few, quiet, whole, write
 
 RECORD = Path(__file__).with_name("bits.json")
 
@@ -66,49 +64,19 @@ def test_runs_have_the_bits_that_were_recorded(name):
     assert recorded(name) == json.loads(RECORD.read_text())[name]
 
 
-CODECS = {"gz": "gzip", "zst": "zstd"}
-
-
-def write(form, X, y, folder):
-    """Write rows with labels in the last column, in a format that the ending says; return the path."""
-    path, names = folder / f"data.{form}", [*"abcd", "label"]
-    table = pa.table([*X.T, y], names)
-    if form == "parquet":
-        pq.write_table(table, path, row_group_size=50)
-    elif form == "arrow":
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table, max_chunksize=50)
-    elif form == "npy":
-        np.save(path, np.column_stack((X, y)))
-    elif form == "npz":
-        np.savez(path, X=X, y=y)
-    else:
-        mark = "\t" if form.startswith("tsv") else ","
-        text = "".join(
-            mark.join(map(str, line)) + "\n" for line in [names, *(row.values() for row in table.to_pylist())]
-        )
-        if form.startswith("svm"):
-            lines = ([f"{j + 1}:{v:.17g}" for j, v in enumerate(x) if v] for x in X)
-            text = "".join(f"{code} {' '.join(cells)}\n" for cells, code in zip(lines, y, strict=True))
-        with pa.CompressedOutputStream(str(path), CODECS[form[4:]]) if "." in form else open(path, "wb") as file:
-            file.write(text.encode())
-    return path
-
-
 @pytest.mark.parametrize(
     "form", few(["csv", "svm", "parquet", "npy", "arrow", "npz", "tsv", "csv.gz", "svm.zst", "tsv.gz"], 4)
 )
 def test_every_format_gives_the_bits_of_arrays(form, tmp_path):
     X, y = whole(n=300, classes=3, noise=0.1, seed=60)
-    path = write(form, X, y, tmp_path)
+    path = write(tmp_path, form, X, y)
     for parameters in ({"shuffle": False}, {"shuffle": False, "keep": "average"}):
         parameters = {"max_iter": 5, "prove": False, "random_state": 0} | parameters
         wanted = bits(quiet(linsep.Perceptron(**parameters), X, y))
         for size in (900, 1 << 22):
-            source = linsep.read(path, block_bytes=size, header=None if "svm" in form or "np" in form else True)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = linsep.fit_source(linsep.Perceptron(**parameters), source)
+                model = linsep.fit_source(linsep.Perceptron(**parameters), linsep.read(path, block_bytes=size))
             assert bits(model) == wanted
 
 

@@ -6,17 +6,15 @@ import json
 import warnings
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import safetensors
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save as to_bytes
-from sklearn.datasets import dump_svmlight_file
 
 import oracle
+from data import write
 from linsep import Perceptron, fit_source, load, read, save
 from linsep.clock import Cancelled, Clock
 from linsep.learn.averaging import WeightTracker
@@ -32,12 +30,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 def noise(n=200, d=4, classes=2, seed=0):
     rng = np.random.default_rng(seed)
     return rng.integers(-3, 4, (n, d)).astype(float), rng.integers(0, classes, n)
-
-
-def csv(folder, X, y, name="data.csv"):
-    path = folder / name
-    np.savetxt(path, np.column_stack((X, y)), delimiter=",", fmt="%.17g")
-    return path
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -119,10 +111,7 @@ def test_the_first_weights_are_remembered(tmp_path):
 @pytest.mark.parametrize("form", ["csv", "svm"])
 def test_a_warm_start_from_files_goes_on_from_the_weights(tmp_path, scale, form):
     X, y = noise(120, 5)
-    path = csv(tmp_path, X, y)
-    if form == "svm":
-        path = tmp_path / "data.svm"
-        dump_svmlight_file(X, y, str(path), zero_based=False)
+    path = write(tmp_path, form, X, y)
     model = fit_source(Perceptron(shuffle=False, max_iter=2, warm_start=True), read(path, block_bytes=600))
     W, b = model.coef_.copy(), model.intercept_.copy()
     again = Perceptron(shuffle=False, max_iter=2).fit(X, y, coef_init=W, intercept_init=b)
@@ -161,14 +150,9 @@ def test_a_model_fitted_from_a_file_can_read_others(tmp_path):
 def test_the_shuffled_order_depends_on_the_rows_alone(tmp_path):
     X, y = noise(400, 6)
     expected = Perceptron(max_iter=4).fit(X, y)
-    path = csv(tmp_path, X, y)
-    pq.write_table(pa.table({f"c{j}": column for j, column in enumerate(np.column_stack((X, y.astype(float))).T)}),
-                   tmp_path / "data.parquet", row_group_size=70)  # fmt: skip
-    np.save(tmp_path / "data.npy", np.column_stack((X, y)))
-    for source in (
-        read(path), read(path, block_bytes=700), read(tmp_path / "data.parquet"),
-        read(tmp_path / "data.npy", block_bytes=3000),
-    ):  # fmt: skip
+    files = [("csv", 1 << 22), ("csv", 700), ("parquet", 1 << 22), ("npy", 3000)]
+    for form, size in files:
+        source = read(write(tmp_path, form, X, y), block_bytes=size)
         model = fit_source(Perceptron(max_iter=4), source)
         assert np.array_equal(model.trace_, expected.trace_)
         assert np.array_equal(model.coef_, expected.coef_)
@@ -209,7 +193,7 @@ def test_early_stopping_counts_errors_of_the_training_rows(tmp_path):
     X, y = noise(500, 3)
     for model in (
         Perceptron(early_stopping=True, validation_fraction=0.3).fit(X, y),
-        fit_source(Perceptron(early_stopping=True, validation_fraction=0.3), read(csv(tmp_path, X, y))),
+        fit_source(Perceptron(early_stopping=True, validation_fraction=0.3), read(write(tmp_path, "csv", X, y))),
     ):
         assert 300 < model.training_rows_ < 400
         held_out = 500 - model.training_rows_
@@ -253,7 +237,7 @@ def test_a_clock_ends_a_run():
 
 def test_batches_can_be_left_and_iterated_again(tmp_path):
     X, y = noise(300, 4)
-    source = read(csv(tmp_path, X, y), block_bytes=500)
+    source = read(write(tmp_path, "csv", X, y), block_bytes=500)
     problem = source_problem(source, Perceptron(shuffle=False).run_parameters(0), "standard")
     first = next(iter(problem.batches))
     for _ in range(2):
@@ -269,7 +253,7 @@ def test_batches_can_be_left_and_iterated_again(tmp_path):
 @pytest.fixture
 def checkpoint(tmp_path):
     """A path, a function that goes on from it, and one that rewrites its tensors and JSON."""
-    path, saved = csv(tmp_path, *noise(100, 4, 3)), tmp_path / "run.checkpoint"
+    path, saved = write(tmp_path, "csv", *noise(100, 4, 3)), tmp_path / "run.checkpoint"
 
     def go(keep="average", **extra):
         return fit_source(Perceptron(max_iter=3, keep=keep), read(path), checkpoint=saved, **extra)
@@ -376,7 +360,7 @@ def test_a_checkpoint_is_no_model_and_a_model_no_checkpoint(checkpoint):
 
 
 def test_a_checkpoint_that_is_not_there_or_cannot_be_written_is_said(tmp_path):
-    path = csv(tmp_path, *noise(100))
+    path = write(tmp_path, "csv", *noise(100))
     with pytest.warns(UserWarning, match=r"c: no checkpoint yet"):
         fit_source(Perceptron(max_iter=2), read(path), checkpoint=tmp_path / "c", resume=True)
     with pytest.warns(UserWarning, match="linsep cannot write the checkpoint"):
@@ -385,7 +369,7 @@ def test_a_checkpoint_that_is_not_there_or_cannot_be_written_is_said(tmp_path):
 
 
 def test_parts_of_other_checkpoints_are_left_alone(tmp_path):
-    path = csv(tmp_path, *noise(100))
+    path = write(tmp_path, "csv", *noise(100))
     other = tmp_path / ".ab.123.part"
     other.write_text("somebody else's")
     with pytest.warns(UserWarning, match="no checkpoint yet"):

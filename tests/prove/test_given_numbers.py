@@ -250,6 +250,14 @@ def test_nothing_is_proved_of_rounded_numbers_beside_words(cell, below):
             largest_margin(X, TWO)
 
 
+@pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
+def test_numbers_that_are_no_features_may_be_long():
+    frame = pd.DataFrame({"id": [BIG + 1, BIG + 2], "word": ["a", "b"], "y": [0.5, 0.25]})
+    for X in (frame, pl.from_pandas(frame), frame.to_dict("records")):
+        assert Perceptron().fit(X, TWO).score(X, TWO) == 1
+        assert largest_margin(X, TWO).lower > 0
+
+
 @pytest.mark.parametrize("X", LONG, ids=str)
 def test_the_fewest_errors_are_those_of_the_numbers_given(X):
     found = fewest_errors(X, TWO)

@@ -7,6 +7,7 @@ in a column of numbers is an error, which names the option that makes words of t
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -36,7 +37,6 @@ from linsep.data.sniffing import (
     form_of,
     head,
     is_id,
-    is_utf16,
     more_rows,
     not_utf8,
     numbered,
@@ -75,7 +75,7 @@ class DelimitedSource(TableSource):
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         name = files[0].name
-        if options.encoding is None and is_utf16(files[0]):
+        if options.encoding is None and files[0].head(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             self.options = options = replace(options, encoding="utf-16")
             self.note(name, "the text is UTF-16 ({0} reads it as UTF-8)", ("encoding", "utf-8"))
         self._prepare(files[0])

@@ -82,7 +82,7 @@ def parse(
     # pages of an empty array cost nothing until they are written: few numbers come this way as a rule
     late, bounds = np.empty(colons, np.int64), np.empty((colons, 2), np.int64)
     largest = min(LARGEST, (max_features if n_features is None else n_features) - 1 + base)
-    code, place, (rows, stored, postponed, widest, longest), _, qid, unsorted = walk_libsvm(
+    code, place, (rows, stored, postponed, widest, longest), qid, unsorted = walk_libsvm(
         view, base, labels, largest, numbers, kinds, starts, indptr, indices, values, late, bounds
     )
     bad = None if code == FINE else _complaint(code, view, place, n_features)

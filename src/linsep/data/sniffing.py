@@ -88,11 +88,6 @@ def encoding_name(encoding: str) -> str:
     return {"iso8859-1": "latin-1", "utf-8-sig": "utf-8", "ascii": "utf-8"}.get(name, name)
 
 
-def is_utf16(file: File) -> bool:
-    """Say whether a text begins as UTF-16 does."""
-    return file.head(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
 def preamble(file: File) -> int:
     """Return how many lines before a table begin with #; the last is a header if it has as many cells as the next."""
     lines = file.head(1 << 16).removeprefix(codecs.BOM_UTF8).split(b"\n")

@@ -168,7 +168,7 @@ def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, in
     row, stored, postponed = np.uint64(0), np.uint64(0), np.uint64(0)
     base, largest = np.uint64(base), np.uint64(largest)
     widest, longest = np.uint64(0), np.uint64(0)  # columns seen, and characters of a number
-    zero, qid, unsorted = False, False, False
+    qid, unsorted = False, False
     code = FINE
     place = p
     while p < stop:
@@ -249,7 +249,6 @@ def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, in
             stored += _ONE
             unsorted |= column < after
             after = column + _ONE
-            zero |= j == np.uint64(0)
             widest = max(widest, after)
         if code != FINE:
             break
@@ -257,7 +256,7 @@ def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, in
         row += _ONE
         indptr[row] = stored
     counts = (np.int64(row), np.int64(stored), np.int64(postponed), np.int64(widest), np.int64(longest))
-    return code, np.int64(place), counts, zero, qid, unsorted
+    return code, np.int64(place), counts, qid, unsorted
 
 
 @compiled

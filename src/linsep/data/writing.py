@@ -31,11 +31,8 @@ if TYPE_CHECKING:
 TABLES = ("csv", "tsv", "parquet", "arrow")
 WRITTEN = (*TABLES, "libsvm", "npy", "npz")
 
-_ENDINGS = {
-    "csv": "csv", "tsv": "tsv", "tab": "tsv", "svm": "libsvm", "libsvm": "libsvm", "svmlight": "libsvm",
-    "parquet": "parquet", "pq": "parquet", "arrow": "arrow", "feather": "arrow", "ipc": "arrow",
-    "npy": "npy", "npz": "npz",
-}  # fmt: skip
+_ENDINGS = {ending: name for name, form in FORMATS.items() for ending in form.endings if ending != "arrows"}
+_ENDINGS |= {"tsv": "tsv", "tab": "tsv"}
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
 _TEXT = ("csv", "tsv", "libsvm")
 

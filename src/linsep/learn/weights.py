@@ -112,7 +112,16 @@ class Weights:
 
     def start_at(self, coef_init: Any, intercept_init: Any, offset: bool) -> None:
         """Take over first weights and offsets that a user gives; None leaves them as they are."""
-        start_from(self.W, self.b, coef_init, intercept_init, offset)
+        for name, first, target in (("coef_init", coef_init, self.W), ("intercept_init", intercept_init, self.b)):
+            if first is not None:
+                values = np.asarray(first, dtype=np.float64)
+                if values.size != target.size or (values.ndim > 1 and values.shape != target.shape):
+                    raise ValueError(f"{name} has shape {values.shape}, expected {target.shape}")
+                if not np.isfinite(values).all():
+                    raise ValueError(f"{name} contains NaN or infinity")
+                target[...] = values.reshape(target.shape)
+        if intercept_init is not None and not offset:
+            raise ValueError("intercept_init is given, but fit_intercept=False learns no offset")
 
     def widen(self, n_features: int) -> None:
         """Make room for features that have not been seen before."""
@@ -227,17 +236,3 @@ def norm(W: Floats) -> float:
     """Return the norm over all entries, without overflow."""
     scale = float(np.abs(W).max(initial=0.0))
     return scale * float(np.linalg.norm(W / scale)) if 0 < scale < math.inf else scale
-
-
-def start_from(W: Floats, b: Floats, coef_init: Any, intercept_init: Any, offset: bool) -> None:
-    """Put the weights and offsets that a run is to start from into ``W`` and ``b``; None leaves them as they are."""
-    for name, given, target in (("coef_init", coef_init, W), ("intercept_init", intercept_init, b)):
-        if given is not None:
-            values = np.asarray(given, dtype=np.float64)
-            if values.size != target.size or (values.ndim > 1 and values.shape != target.shape):
-                raise ValueError(f"{name} has shape {values.shape}, expected {target.shape}")
-            if not np.isfinite(values).all():
-                raise ValueError(f"{name} contains NaN or infinity")
-            target[...] = values.reshape(target.shape)
-    if intercept_init is not None and not offset:
-        raise ValueError("intercept_init is given, but fit_intercept=False learns no offset")

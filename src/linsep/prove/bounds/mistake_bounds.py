@@ -18,7 +18,7 @@ from linsep.clock import Clock
 from linsep.data.arrays import to_rows
 from linsep.data.matrices import as_matrix
 from linsep.errors import NotSeparable
-from linsep.learn.weights import start_from
+from linsep.learn.weights import Weights
 from linsep.problem import Array, Dense, Floats, MarginForm, Rows, Sparse, take
 from linsep.prove.bounds.margin_bracket import root, rounded
 from linsep.prove.bounds.margins import Margin, in_range, largest_margin
@@ -242,7 +242,7 @@ def first_weights(margin: Margin, coef_init: Any, intercept_init: Any, fit_inter
     """Return first weights with their offsets as a last column, shape (machines, d + 1)."""
     W = np.atleast_2d(margin.w)
     start = np.zeros((W.shape[0], W.shape[1] + 1))
-    start_from(start[:, :-1], start[:, -1], coef_init, intercept_init, fit_intercept)
+    Weights(start[:, :-1], start[:, -1]).start_at(coef_init, intercept_init, fit_intercept)
     return start
 
 

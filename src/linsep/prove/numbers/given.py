@@ -8,6 +8,7 @@ themselves in either case.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -22,6 +23,9 @@ from linsep.data.parallel import in_parallel
 from linsep.errors import DataError
 from linsep.problem import Array, Values
 from linsep.prove.numbers.decimals import in_doubles
+
+if TYPE_CHECKING:
+    from linsep.data.columnar import TypedSource
 
 BINARY: Values = "binary"
 DECIMAL: Values = "decimal"
@@ -159,8 +163,8 @@ def unrounded(X: Any) -> Any:
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array: fill its gaps first, as X.filled(0) does")
     if is_sparse(X):
-        _refuse(X.data.dtype)
-        if X.dtype == np.longdouble and not (X.data.astype(np.float64) == X.data).all():
+        _refuse(X.dtype)
+        if X.dtype == np.longdouble and (X.astype(np.float64).astype(np.longdouble) != X).nnz:
             raise ValueError("X has long doubles that double precision would round: pass them as an array of Fraction")
         return X
     if hasattr(X, "columns") and any(hasattr(X, name) for name in ("iloc", "to_series", "column_names")):
@@ -187,21 +191,26 @@ def refuse_rounding(X: Any) -> None:
     Whole numbers of 64 bits are taken as they are, unless a column of fractions stands beside them.
     """
     check_cells(X)
-    exact = unrounded(X)
-    for (i, j), value in np.ndenumerate(exact) if exact is not X and is_exact(exact) else ():
-        if not is_float(value):
-            text = str(value) if len(str(value)) < 60 else f"{str(value)[:60]}…"
-            message = (
-                f"{text} does not fit into double precision: round it, or use linsep.separate, which takes it as it is"
-            )
-            raise DataError(f"X, row {i}, column {j}", message)
+    X = native(X)
+    if is_table(X):
+        from linsep.prove.numbers.text import exact_features  # which loads pyarrow
 
-
-def _refuse(kind: np.dtype[Any]) -> None:
-    if kind.kind == "c":
-        raise ValueError("X has complex numbers: linsep separates real ones only")
-    if kind.kind in "mM":
-        raise ValueError("X has dates or times: turn them into numbers first, such as days")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # whoever learns from the table will say how it is read
+            source = table_source(X)
+            names, features = source.names, source.to_arrays()[0]
+        known = exact_columns(X)
+        tables = [exact_features(source, features, values, Clock(), known) for values in (BINARY, DECIMAL)]
+        rounded = [exact for exact in tables if exact is not features]
+    else:
+        exact, names = unrounded(X), None
+        rounded = [exact] if exact is not X and is_exact(exact) else []
+    for exact in rounded:
+        for (i, j), cell in np.ndenumerate(exact):
+            if not is_float(cell):
+                text = str(cell) if len(str(cell)) < 60 else f"{str(cell)[:60]}…"
+                advice = "does not fit into double precision: round it, or use linsep.separate, which takes it as it is"
+                raise DataError(f"X, row {i}, column {j if names is None else repr(names[j])}", f"{text} {advice}")
 
 
 class Meant(NamedTuple):
@@ -243,6 +252,13 @@ def exact_columns(X: Any) -> dict[str, Array]:
         if all(isinstance(cell, Decimal | Fraction | int | float) and cell == cell for cell in cells)
         and not all(map(is_float, cells))
     }
+
+
+def _refuse(kind: np.dtype[Any]) -> None:
+    if kind.kind == "c":
+        raise ValueError("Complex data not supported: X must be real numbers")
+    if kind.kind in "mM":
+        raise ValueError("X has dates or times: turn them into numbers first, such as days")
 
 
 def _from_frame(X: Any) -> Any:
