@@ -271,6 +271,14 @@ def test_extreme_ranges(exponent, form):
     certify(scaled, np.ldexp(X, exponent), y)
 
 
+@pytest.mark.parametrize("form", ["affine", "origin"])
+def test_rows_whose_norms_are_beyond_doubles(form):
+    """No pass in doubles bounds their slacks: all of them are computed in integers."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 1.0, (300, 3)) * 1.7e308 * rng.choice([-1, 1], (300, 1))
+    certify(largest_margin(X, X[:, 0] > 0, form=form), X, X[:, 0] > 0)
+
+
 def test_extreme_ranges_beside_a_constant_of_one():
     X, y, _ = teacher(50, 3, margin=0.1)
     with pytest.warns(RuntimeWarning, match="the relative gap of the bounds"):  # doubles see nothing but the constant

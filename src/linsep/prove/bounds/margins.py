@@ -340,19 +340,19 @@ def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> MarginPoint:
         if not 0 < size < math.inf:
             return _nowhere(hull, pairs, multipliers)
         W, offsets = hull.weights(v / size, b / size)
-        looked = hull.heights(W, offsets)
-        below = np.flatnonzero(looked.values * size < 1 - gap / 4)
-        fresh = np.setdiff1d(looked.pairs(below, hull.data.classes), pool)
+        slacks = hull.slacks(W, offsets)
+        below = np.flatnonzero(slacks.values * size < 1 - gap / 4)
+        fresh = np.setdiff1d(slacks.pairs(below, hull.data.classes), pool)
         if len(fresh) == 0 and tol <= gap / 16:
             if hull.form == "affine" and hull.blocks == 1:  # to the middle between the classes
-                ahead, behind = (looked.values[hull.data.y == c].min() for c in (1, 0))
+                ahead, behind = (slacks.values[hull.data.y == c].min() for c in (1, 0))
                 offsets = offsets + (behind - ahead) / 2
             return MarginPoint(W, offsets, pairs, multipliers)
         # no use in solving much better than the set is known; but if it is known, as well as can be
-        tol = 0.1 * float(max(0.0, 1 - looked.values.min() * size)) if len(fresh) else 0.0
+        tol = 0.1 * float(max(0.0, 1 - slacks.values.min() * size)) if len(fresh) else 0.0
         step = max(1000, min(2 * hull.size, len(pool) // 2))
         if len(fresh) > step:
-            fresh = fresh[np.argpartition(looked.values[fresh // hull.data.classes], step)[:step]]
+            fresh = fresh[np.argpartition(slacks.values[fresh // hull.data.classes], step)[:step]]
         pool = np.concatenate((pool, fresh))
 
 
