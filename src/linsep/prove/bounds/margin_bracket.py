@@ -239,12 +239,12 @@ def _exact_scores(hull: Hull, numbers: Any, exponent: int, which: Array, clock: 
     part = take(hull.rows, which)
     values, power = over_power(part.data)
     scale, one = Fraction(2) ** (power + exponent), Fraction(2) ** exponent
-    found = []
+    scores = []
     for k in range(len(which)):
         clock.check()
         row, columns = _row(part, values, k)
-        found.append([sum(map(mul, w[:-1][columns], row)) * scale + w[-1] * one for w in numbers])
-    return found
+        scores.append([sum(map(mul, w[:-1][columns], row)) * scale + w[-1] * one for w in numbers])
+    return scores
 
 
 def _row(rows: Rows, values: Any, k: int) -> tuple[Any, Any]:

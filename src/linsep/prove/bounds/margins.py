@@ -242,17 +242,17 @@ def of_data(
         scaled = scaled._replace(unit=rms if many else CHEAP_OFFSET * radius)
     solver = (_by_lagrangian if many else _by_nearest_point)(scaled, clock)
     with quiet_algebra(), np.errstate(over="ignore", invalid="ignore"):  # weights of a tiny margin overflow
-        found = _zero_row(scaled, near.squares) or _search(scaled, gap, solver, clock)
-    return _bracket(Hull(data, form), near, found, gap, clock, in_doubles)
+        point = _zero_row(scaled, near.squares) or _search(scaled, gap, solver, clock)
+    return _bracket(Hull(data, form), near, point, gap, clock, in_doubles)
 
 
-def _bracket(hull: Hull, near: InRange, found: MarginPoint, gap: float, clock: Clock, in_doubles: bool) -> Margin:
-    """Bound the largest margin with what was found; where no plane was, ask for an exact verdict."""
+def _bracket(hull: Hull, near: InRange, point: MarginPoint, gap: float, clock: Clock, in_doubles: bool) -> Margin:
+    """Bound the largest margin with what a search returned; where it has no plane, ask for an exact verdict."""
     data, form, one = hull.data, hull.form, hull.blocks == 1
-    a = margin_bracket.on_grid(hull, found.pairs, found.multipliers)
-    upper = margin_bracket.upper(hull, found.pairs, a, clock)
-    W: Any = found.W
-    b: Any = np.ldexp(found.b, near.exponent) if form != "origin" else np.zeros(hull.blocks)
+    a = margin_bracket.on_grid(hull, point.pairs, point.multipliers)
+    upper = margin_bracket.upper(hull, point.pairs, a, clock)
+    W: Any = point.W
+    b: Any = np.ldexp(point.b, near.exponent) if form != "origin" else np.zeros(hull.blocks)
     lower = -math.inf
     norms = near.norms(data.n_features)
     if W.any():
@@ -260,7 +260,7 @@ def _bracket(hull: Hull, near: InRange, found: MarginPoint, gap: float, clock: C
     if not lower > 0:  # raises NotSeparable where there is no plane
         W, b = _decided(data, clock)
         b, lower = margin_bracket.lower_exactly(hull, W, b, clock)
-    pairs = found.pairs
+    pairs = point.pairs
     enough = lower >= upper * (1 - gap) or (in_doubles and W.dtype == object)
     exact = None if enough else margin_bracket.optimum(hull, pairs, clock)
     if exact is not None:
