@@ -374,41 +374,27 @@ def on_grid(hull: Hull, pairs: Array, multipliers: Floats) -> Any:
 
 
 def _circulation(hull: Hull, pairs: Array, a: Any) -> Any:
-    """Balance what flows into and out of every class along a spanning forest of the pairs of classes in use.
+    """Balance what flows into and out of every class along a spanning forest of the strongest pairs of classes.
 
     Item (class, rival) with multiplier a is a flow of a from the rival to the class; offsets drop out of the bound when
-    the flow is a circulation.
+    the flow is a circulation. Leaves of the forest pass their excess on towards its roots.
     """
-    own, rival = hull.data.y[pairs // hull.data.classes], pairs % hull.blocks
-    excess = hull.marks(pairs).astype(object).T @ a  # (classes,)
-    strongest: dict[tuple[int, int], int] = {}
-    for k in np.argsort(a.astype(np.float64)):
-        strongest[min(own[k], rival[k]), max(own[k], rival[k])] = int(k)
-    # a forest by way of the strongest pairs first; leaves pass their excess on towards the root
-    neighbors: dict[int, list[tuple[int, int]]] = {c: [] for c in range(hull.blocks)}
-    parent = list(range(hull.blocks))
+    import scipy.sparse as sp
+    from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
-    def find(c: int) -> int:
-        while parent[c] != c:
-            c = parent[c]
-        return c
-
-    for (c, e), k in sorted(strongest.items(), key=lambda pair: -a[pair[1]]):
-        if find(c) != find(e):
-            parent[find(c)] = find(e)
-            neighbors[c].append((e, k))
-            neighbors[e].append((c, k))
-    leaves = [c for c in neighbors if len(neighbors[c]) == 1]
-    while leaves:
-        c = leaves.pop()
-        if not neighbors[c]:
-            continue
-        e, k = neighbors[c].pop()
-        neighbors[e].remove((c, k))
-        change = -excess[c] if own[k] == c else excess[c]
-        a[k] += change
-        excess[e] += excess[c]
-        excess[c] = 0
-        if len(neighbors[e]) == 1:
-            leaves.append(e)
+    classes, excess = hull.data.y[pairs // hull.data.classes], hull.marks(pairs).astype(object).T @ a  # (classes,)
+    ends = np.sort(np.column_stack((classes, pairs % hull.blocks)), axis=1)
+    strongest: dict[tuple[int, ...], int] = {}
+    for k in np.argsort(a.astype(np.float64))[::-1].tolist():
+        strongest.setdefault(tuple(ends[k].tolist()), k)
+    ranks = np.arange(1, len(strongest) + 1)
+    forest = minimum_spanning_tree(sp.csr_array((ranks, np.array(list(strongest)).T), (hull.blocks, hull.blocks)))
+    for root in np.unique(connected_components(forest, directed=False)[1], return_index=True)[1]:
+        reached, parents = breadth_first_order(forest, root, directed=False)
+        for c in reached[:0:-1].tolist():
+            parent = int(parents[c])
+            k = strongest[min(c, parent), max(c, parent)]
+            a[k] += -excess[c] if classes[k] == c else excess[c]
+            excess[parent] += excess[c]
+            excess[c] = 0
     return a

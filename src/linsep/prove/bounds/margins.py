@@ -22,7 +22,7 @@ from linsep.data.matrices import as_matrix
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.evaluation import squared_norms
-from linsep.problem import Array, Floats, MarginForm, Rows, take
+from linsep.problem import Array, Floats, MarginForm, Rows
 from linsep.prove.bounds import margin_bracket
 from linsep.prove.bounds.margin_bracket import Hull
 from linsep.prove.claims import Data
@@ -242,7 +242,7 @@ def of_data(
         scaled = scaled._replace(unit=rms if many else CHEAP_OFFSET * radius)
     solver = (_by_lagrangian if many else _by_nearest_point)(scaled, clock)
     with quiet_algebra(), np.errstate(over="ignore", invalid="ignore"):  # weights of a tiny margin overflow
-        point = _zero_row(scaled, near.squares) or _search(scaled, gap, solver, clock)
+        point = _search(scaled, gap, solver, clock)
     return _bracket(Hull(data, form), near, point, gap, clock, in_doubles)
 
 
@@ -310,16 +310,6 @@ def _decided(data: Data, clock: Clock) -> tuple[Array, Array]:
 
 # ---------------------------------------------------------------------------------------------------------------
 # Search
-
-
-def _zero_row(hull: Hull, squares: Floats) -> MarginPoint | None:
-    """Return the hull of one row that is zero, where there is one and nothing can lift it off the plane."""
-    if hull.form == "origin":
-        for i in np.flatnonzero(squares == 0):  # the squares of tiny rows underflow to zero
-            if not take(hull.rows, np.array([i])).data.any():
-                pair = np.array([i * hull.data.classes + (hull.data.y[i] == 0)])
-                return _nowhere(hull, pair, np.ones(1))
-    return None
 
 
 def _nowhere(hull: Hull, pairs: Array, multipliers: Floats) -> MarginPoint:
