@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from sklearn.exceptions import ConvergenceWarning
 
-from data import few
+from data import few, quiet
 from linsep import (
     KernelPerceptron,
     NotSeparable,
@@ -33,6 +33,8 @@ from linsep.prove.bounds.intervals import clopper_pearson, log_choices, upwards
 from oracle import argmax, dot, perceptron
 
 SQUARE = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+XOR = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]
+LINE = teacher(60, 2, margin=0.2, random_state=5)[:2]  # 60 rows that a line separates
 
 
 @st.composite
@@ -61,6 +63,7 @@ def test_worked_example():
     assert bound.mistakes == 2 == Perceptron(fit_intercept=False, shuffle=False).fit(*SQUARE).mistakes_
     assert bound.radius == 1
     assert bound.margin.form == "origin"
+    assert bound.margin.lower == largest_margin(*SQUARE, form="origin").lower
     assert bound.lower <= 2 <= bound.upper == pytest.approx(2)
     with_offset = mistake_bound(*SQUARE)
     assert with_offset.margin.form == "augmented"
@@ -138,21 +141,26 @@ def test_many_classes(data, offset):
 
 def test_inseparable_rows_carry_their_refutation():
     with pytest.raises(NotSeparable, match="4 rows contradict") as caught:
-        mistake_bound([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
+        mistake_bound(*XOR)
     assert sorted(caught.value.refutation.rows) == [0, 1, 2, 3]
 
 
-def test_parameters_are_checked():
-    with pytest.raises(ValueError, match="eta0 must be positive"):
-        mistake_bound(*SQUARE, eta0=0)
-    with pytest.raises(ValueError, match="learns no offset"):
-        mistake_bound(*SQUARE, fit_intercept=False, intercept_init=[1])
-    with pytest.raises(ValueError, match=r"coef_init has shape \(3,\)"):
-        mistake_bound(*SQUARE, coef_init=[1, 2, 3])
-    with pytest.raises(ValueError, match="NaN"):
-        mistake_bound(*SQUARE, coef_init=[1, np.nan])
-    with pytest.raises(ValueError, match="needs the margin in the origin form, got 'affine'"):
-        mistake_bound(*SQUARE, fit_intercept=False, margin=largest_margin(*SQUARE))
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"eta0": 0}, "eta0 must be positive"),
+        ({"fit_intercept": False, "intercept_init": [1]}, "learns no offset"),
+        ({"coef_init": [1, 2, 3]}, r"coef_init has shape \(3,\)"),
+        ({"coef_init": [1, np.nan]}, "NaN"),
+        (
+            {"fit_intercept": False, "margin": largest_margin(*SQUARE)},
+            "needs the margin in the origin form, got 'affine'",
+        ),
+    ],
+)
+def test_parameters_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
+        mistake_bound(*SQUARE, **options)
 
 
 def test_first_weights_that_are_already_right():
@@ -214,37 +222,6 @@ def test_the_printed_formula_gives_the_printed_bound(offset, classes):
     assert f"R = {bound.radius:.9g}" in repr(bound)
     assert bound.formula in repr(bound)
     assert bound.radius == max(np.linalg.norm(X, axis=1))
-
-
-def test_an_audit_begins_from_the_weights_that_the_model_remembers():
-    X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
-    model = Perceptron(fit_intercept=False, shuffle=False).fit(X, y, coef_init=[[-3.0, 1.0]])
-    assert not audit(model, X, y, coef_init=[[0.0, 0.0]]).holds
-    model.record_.first = Weights(np.array([[-3.0, 1.0]]), np.zeros(1))  # as a model remembers them
-    assert audit(model, X, y).holds
-    assert audit(model, X, y, coef_init=[[-3.0, 1.0]]).holds
-
-
-def test_held_out_rows_and_labels_must_fit():
-    X, y, _ = teacher(100, 2, margin=0.2)
-    model = Perceptron().fit(X, y)
-    with pytest.raises(ValueError, match="X_test has 100 rows but y_test has 1 labels"):
-        generalization(model, X, y, X_test=X, y_test=[1])
-    with pytest.raises(ValueError, match="no label of y_test is a class of the model"):
-        generalization(model, X, y, X_test=X, y_test=[str(label) for label in y])
-
-
-@pytest.mark.parametrize(("wrong", "rows"), [(0, 10), (1, 100), (7, 50), (50, 50)])
-@pytest.mark.parametrize("delta", [0.05, 1e-12, 1e-15])
-def test_intervals_are_exact_far_out(wrong, rows, delta):
-    low, high = clopper_pearson(wrong, rows, delta=delta)
-
-    def tail(p, counts):
-        share = Fraction(p)
-        return float(sum(math.comb(rows, k) * share**k * (1 - share) ** (rows - k) for k in counts))
-
-    assert low == 0 if wrong == 0 else tail(low, range(wrong, rows + 1)) == pytest.approx(delta / 2, rel=1e-9)
-    assert high == 1 if wrong == rows else tail(high, range(wrong + 1)) == pytest.approx(delta / 2, rel=1e-6)
 
 
 def test_many_rows_of_one_norm_do_not_shrink_the_radius():
@@ -376,60 +353,55 @@ def test_a_violation_names_the_step():
     assert not audit(model, X, [1, 1, 0]).holds
 
 
-def test_a_row_moved_to_the_wrong_side_is_named():
-    X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
+def test_moved_rows_and_other_first_weights_show():
+    X, y = LINE
     model = Perceptron().fit(X, y)
     clean = int(np.flatnonzero(model.mistake_counts_ == 0)[0])
-    X = X.copy()
-    X[clean] = -X[clean]
-    assert f"row {clean} is on the wrong side" in audit(model, X, y).violation
-
-
-def test_other_first_weights_show():
-    X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
+    moved = X.copy()
+    moved[clean] = -moved[clean]
+    assert f"row {clean} is on the wrong side" in audit(model, moved, y).violation
     model = Perceptron().fit(X, y, coef_init=[0.3, -2.0])
     assert audit(model, X, y, coef_init=[0.3, -2.0]).holds
     assert not audit(model, X, y, coef_init=[0.0, 0.0]).holds
+    model.record_.first = Weights(np.array([[0.3, -2.0]]), np.zeros(1))  # as a model remembers them
+    assert audit(model, X, y).holds
+
+
+def unfollowed(tmp_path):
+    """What an audit refuses: models with their rows, and why."""
+    X, y = LINE
+    yield Perceptron().fit(X, y), X[:59], y[:59], "trained on 60 rows, but X has 59"
+    yield Perceptron(class_weight="balanced").fit(X, y), X, y, "class_weight=None"
+    three = [[0, 0], [5, 0], [0, 5]], [0, 1, 2]
+    yield Perceptron(multi_class="ovr").fit(*three), *three, "one run per class"
+    yield object(), X, y, "no trace"
+    yield PassiveAggressive().fit(X, y), X, y, "no trace of a perceptron"
+    to_liblinear(Perceptron(fit_intercept=False).fit(X, (y > 0).astype(int)), tmp_path / "model")
+    yield from_liblinear(tmp_path / "model"), X, y, "were imported"
+    grown = Perceptron(shuffle=False).partial_fit(X[:30], y[:30]).partial_fit(X[30:], np.where(y[30:] > 0, 7, -1))
+    yield grown, X, np.where((y > 0) & (np.arange(60) >= 30), 7, y), "classes appeared during the run"
+    stopped = Perceptron(early_stopping=True, shuffle=False, random_state=0).fit(X, y)
+    stopped.record_.seed += 1  # other rows would have been held out
+    yield stopped, X, y, "made mistakes on rows held out here"
 
 
 def test_what_cannot_be_followed_is_said(tmp_path):
-    X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
-    model = Perceptron().fit(X, y)
-    with pytest.raises(ValueError, match="trained on 60 rows, but X has 59"):
-        audit(model, X[:59], y[:59])
-    with pytest.raises(ValueError, match="class_weight=None"):
-        audit(Perceptron(class_weight="balanced").fit(X, y), X, y)
-    with pytest.raises(ValueError, match="one run per class"):
-        audit(
-            Perceptron(multi_class="ovr").fit([[0, 0], [5, 0], [0, 5]], [0, 1, 2]), [[0, 0], [5, 0], [0, 5]], [0, 1, 2]
-        )
-    with pytest.raises(ValueError, match="no trace"):
-        audit(object(), X, y)
-    to_liblinear(Perceptron(fit_intercept=False).fit(X, (y > 0).astype(int)), tmp_path / "model")
-    elsewhere = from_liblinear(tmp_path / "model")
-    with pytest.raises(ValueError, match="were imported"):
-        audit(elsewhere, X, y)
-    grown = Perceptron(shuffle=False).partial_fit(X[:30], y[:30]).partial_fit(X[30:], np.where(y[30:] > 0, 7, -1))
-    with pytest.raises(ValueError, match="classes appeared during the run"):
-        audit(grown, X, np.where((y > 0) & (np.arange(60) >= 30), 7, y))
-    stopped = Perceptron(early_stopping=True, shuffle=False, random_state=0).fit(X, y)
-    stopped.record_.seed += 1  # other rows would have been held out
-    with pytest.raises(ValueError, match="made mistakes on rows held out here"):
-        audit(stopped, X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        unfinished = Perceptron(max_iter=20).fit([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
+    for model, X, y, message in unfollowed(tmp_path):
+        with pytest.raises(ValueError, match=message):
+            audit(model, X, y)
     with pytest.raises(NotSeparable) as caught:
-        audit(unfinished, [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
+        audit(quiet(Perceptron(max_iter=20), *XOR), *XOR)
     assert caught.value.refutation is not None
 
 
 def test_partial_fit_is_one_run_over_all_rows_given():
     X, y, _ = teacher(90, 3, margin=0.2, random_state=6)
-    model = Perceptron()
-    for part in range(0, 90, 30):
-        model.partial_fit(X[part : part + 30], y[part : part + 30])
-    assert audit(model, X, y).holds
+    assert audit(_in_pieces(Perceptron(), X, y, length=30), X, y).holds
+    X, y = np.array([[1, 0], [0, -1], [-3, 2], [1, 1]]), np.array([1, -1, 1, 1])
+    model = _in_pieces(Perceptron(fit_intercept=False, shuffle=False), X, y, length=1)
+    assert model.stop_reason_ == "separated"  # of the last row alone
+    assert model.score(X, y) < 1
+    assert audit(model, X, y).holds  # it does not ask the last plane about all rows
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -470,17 +442,18 @@ def test_the_compression_bound_checks_its_premise():
     X, y, _ = teacher(300, 3, margin=0.05, random_state=2)
     for order in ({"shuffle": False}, {"order": "first"}, {"order": "worst"}):
         assert generalization(Perceptron(**order).fit(X, y), X, y).compression.applies, order
-    shuffled = generalization(Perceptron(shuffle=True).fit(X, y), X, y).compression
-    assert "leads to other weights" in shuffled.reason
-    started = Perceptron(shuffle=False).fit(X, y, coef_init=[9.0, 9.0, 9.0])
-    assert "did not begin from zero weights" in generalization(started, X, y).compression.reason
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        unfinished = Perceptron(shuffle=False, max_iter=1).fit(X, y)
-    assert "of the 300 rows are predicted wrong" in generalization(unfinished, X, y).compression.reason
-    stopped = Perceptron(shuffle=False, early_stopping=True).fit(X, y)
-    assert stopped.stop_reason_ == "separated"
-    assert "held-out rows decided" in generalization(stopped, X, y).compression.reason
+    steps = np.random.default_rng(4).uniform(0.5, 2.0, 300)  # the second run takes equal ones
+    for model, reason in (
+        (Perceptron(shuffle=True).fit(X, y), "leads to other weights"),
+        (Perceptron(shuffle=False).fit(X, y, coef_init=[9.0, 9.0, 9.0]), "did not begin from zero weights"),
+        (quiet(Perceptron(shuffle=False, max_iter=1), X, y), "of the 300 rows are predicted wrong"),
+        (Perceptron(shuffle=False, early_stopping=True).fit(X, y), "held-out rows decided"),
+        (Perceptron(shuffle=False).fit(X, y, sample_weight=steps), "weight"),
+        (Perceptron(shuffle=False, class_weight={-1: 3.0}).fit(X, y), "weight"),
+    ):
+        bound = generalization(model, X, y).compression
+        assert not bound.applies
+        assert reason in bound.reason
     two = Perceptron(shuffle=False, fit_intercept=False).fit([[1, 0], [0, -1]], [1, 0])
     assert two.mistake_counts_.tolist() == [1, 1]
     assert "every row had a mistake" in generalization(two, [[1, 0], [0, -1]], [1, 0]).compression.reason
@@ -529,18 +502,6 @@ def test_compression_of_partial_fits_is_about_all_pieces():
     assert known.value == again.value
 
 
-@pytest.mark.parametrize("weights", ["rows", "classes"])
-def test_compression_with_row_weights_is_about_the_model_itself(weights):
-    """The second run takes equal steps: it must lead to the model's own weights, not to those of a replay."""
-    X, y, _ = teacher(200, 2, margin=0.3, random_state=3)
-    steps = np.random.default_rng(4).uniform(0.5, 2.0, 200)
-    model = Perceptron(shuffle=False, class_weight={-1: 3.0} if weights == "classes" else None)
-    model.fit(X, y, sample_weight=steps if weights == "rows" else None)
-    bound = generalization(model, X, y).compression
-    assert not bound.applies
-    assert "weight" in bound.reason
-
-
 @pytest.mark.parametrize(("n", "s"), [(10, 3), (500, 17), (5000, 2500), (10**6, 1), (10**6, 400)])
 def test_the_number_of_choices_is_rounded_upwards(n, s):
     found = upwards(log_choices(n, s))
@@ -554,7 +515,8 @@ def test_intervals_are_never_too_narrow(seed):
     """The binomial tails at both ends, in fractions."""
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(1, 400))
-    wrong, delta = int(rng.integers(0, rows + 1)), float(rng.choice([0.5, 0.1, 0.05, 1e-3, 1e-9]))
+    wrong, delta = int(rng.integers(0, rows + 1)), float(rng.choice([0.5, 0.05, 1e-3, 1e-9, 1e-15]))
+    wrong = {0: 0, 1: rows}.get(seed, wrong)
     low, high = clopper_pearson(wrong, rows, delta=delta)
 
     def tail(p, counts):
@@ -605,7 +567,7 @@ def _in_pieces(model, X, y, weight=None, length=40):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("noise", few([0.03, 0.3], 1))
+@pytest.mark.parametrize("noise", few([0.3, 0.0, 0.03], 2))
 @pytest.mark.parametrize("way", few(WAYS, 3))
 def test_every_bound_covers_whatever_the_training(way, noise):
     """Training sets drawn from one pool: a bound that is not refused fails in at most a share δ of them."""
@@ -621,28 +583,10 @@ def test_every_bound_covers_whatever_the_training(way, noise):
             model = WAYS[way](X, y, rng)
         error = 1 - model.score(pool, labels)
         for part in generalization(model, X, y, delta=delta, X_test=pool[test], y_test=labels[test], radius=1.0):
+            assert part.applies or noise or way != "cyclic"
             missed[part.name] += part.applies and not part.lower <= error <= part.value
     assert all(binom.sf(count - 1, rounds, delta) > 1e-3 for count in missed.values()), missed
-
-
-@pytest.mark.compiled
-def test_the_bounds_fail_no_more_often_than_promised():
-    """Many training sets from one pool of rows: the share of failures is at most δ, up to its own noise."""
-    pool, labels, _ = teacher(20000, 3, margin=0.01, offset=0.2, random_state=11)
-    rng = np.random.default_rng(12)
-    delta, rounds = 0.2, 150
-    missed = dict.fromkeys(BOUNDS, 0)
-    for _ in range(rounds):
-        train, test = rng.integers(len(pool), size=(2, 120))
-        model = Perceptron(shuffle=False).fit(pool[train], labels[train])
-        error = 1 - model.score(pool, labels)
-        for part in generalization(
-            model, pool[train], labels[train], delta=delta, X_test=pool[test], y_test=labels[test], radius=1.0
-        ):
-            assert part.applies
-            missed[part.name] += not part.lower <= error <= part.value
-    assert all(binom.sf(count - 1, rounds, delta) > 1e-3 for count in missed.values()), missed
-    assert missed["held-out rows"] > 0  # the interval is not simply everything
+    assert missed["held-out rows"] > 0 or (way, noise) != ("cyclic", 0.3)  # the interval is not simply everything
 
 
 def test_other_classifiers_have_the_bounds_that_are_theirs():
@@ -652,33 +596,33 @@ def test_other_classifiers_have_the_bounds_that_are_theirs():
         assert known.held_out.applies
         assert not known.compression.applies
         assert known.margin.applies == isinstance(model, PassiveAggressive)
-    with pytest.raises(ValueError, match="no trace of a perceptron"):
-        audit(PassiveAggressive().fit(X, y), X, y)
     assert audit(Perceptron(keep="average").fit(X, y), X, y).holds  # of the run, whatever it hands over
 
 
-def test_parameters_of_generalization():
-    X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
-    model = Perceptron().fit(X, y)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delta": 0}, "delta must be between 0 and 1"),
+        ({"X_test": LINE[0]}, "give both X_test and y_test"),
+        ({"radius": 0.1}, "more than the given radius"),
+        ({"X_test": LINE[0], "y_test": [1]}, "X_test has 60 rows but y_test has 1 labels"),
+        ({"X_test": LINE[0], "y_test": LINE[1].astype(str)}, "no label of y_test is a class of the model"),
+    ],
+)
+def test_parameters_of_generalization(options, message):
+    with pytest.raises(ValueError, match=message):
+        generalization(Perceptron().fit(*LINE), *LINE, **options)
     for unfit in (Perceptron(), "model"):
         with pytest.raises(TypeError, match="needs a fitted classifier"):
-            generalization(unfit, X, y)
-    with pytest.raises(ValueError, match="delta must be between 0 and 1"):
-        generalization(model, X, y, delta=0)
-    with pytest.raises(ValueError, match="give both X_test and y_test"):
-        generalization(model, X, y, X_test=X)
-    with pytest.raises(ValueError, match="more than the given radius"):
-        generalization(model, X, y, radius=0.1)
-    three = Perceptron(shuffle=False).fit([[0, 0], [5, 0], [0, 5], [0, 6]], [0, 1, 2, 2])
-    known = generalization(three, [[0, 0], [5, 0], [0, 5], [0, 6]], [0, 1, 2, 2])
+            generalization(unfit, *LINE)
+
+
+def test_generalization_of_three_classes():
+    data = [[0, 0], [5, 0], [0, 5], [0, 6]], [0, 1, 2, 2]
+    known = generalization(Perceptron(shuffle=False).fit(*data), *data)
     assert known.margin.reason == "it needs two classes"
     assert known.compression.value == pytest.approx(math.log(math.comb(4, 3)) + math.log(4 / 0.05))
     assert known.compression.vacuous
-
-
-def test_the_margin_of_the_bound_is_the_largest_one():
-    X, y, _ = teacher(100, 3, margin=0.1, offset=True, random_state=8)
-    assert mistake_bound(X, y).margin.lower == largest_margin(X, y, form="augmented").lower
 
 
 @pytest.mark.parametrize("power", [-1000, -560, -540, -535, -520, -300, 0, 300])
@@ -702,13 +646,3 @@ def test_the_margin_bounds_of_a_run_hold_where_squares_underflow(power, eta):
         scale = Fraction(2) ** power
         assert Fraction(found.upper) >= Fraction(true.lower) * scale
         assert Fraction(found.lower) <= Fraction(true.upper) * scale
-
-
-def test_the_audit_of_pieces_does_not_ask_the_last_plane_about_all_rows():
-    X, y = [[1, 0], [0, -1], [-3, 2], [1, 1]], [1, -1, 1, 1]
-    model = Perceptron(fit_intercept=False, shuffle=False)
-    for i in range(4):
-        model.partial_fit(X[i : i + 1], y[i : i + 1], classes=[-1, 1])
-    assert model.stop_reason_ == "separated"  # of the last row alone
-    assert model.score(X, y) < 1
-    assert audit(model, X, y).holds

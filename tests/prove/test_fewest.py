@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -32,14 +31,20 @@ def least(X, y, *, offset=True, weights=None):
     return oracle.fewest(oracle.items(X.tolist(), y.tolist(), offset=offset, weights=weights))
 
 
+def checks(found, X, y):
+    """Return what the two checks say, which must be the same."""
+    fast, plain = found.check(X, y), found.check(X, y, plain=True)
+    assert fast == plain
+    return fast
+
+
 def agrees(X, y, *, offset=True, weights=None):
     """Return the result, having compared it with brute force and checked its proof in both ways."""
     given_weights = {} if weights is None else {"sample_weight": weights}
     found = linsep.fewest_errors(X, y, fit_intercept=offset, **given_weights)
     assert found.lower == found.upper == least(X, y, offset=offset, weights=weights)
     assert found.proved
-    assert found.check(X, y)
-    assert found.check(X, y, plain=True)
+    assert checks(found, X, y)
     each = np.ones(len(y), dtype=int) if weights is None else np.asarray(weights)
     assert each[found.rows].sum() == found.upper
     return found
@@ -151,26 +156,24 @@ def test_weights_are_multiplicities():
     repeated = linsep.fewest_errors(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     found = linsep.fewest_errors(X, y, sample_weight=weights)
     assert (found.lower, found.upper) == (repeated.lower, repeated.upper)
-    for wrong, words in (
-        ([0.5] * len(y), "whole numbers"),
-        ([-1] * len(y), "whole numbers"),
-        ([1], "one number for each"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            linsep.fewest_errors(X, y, sample_weight=wrong)
 
 
-@pytest.mark.parametrize("name", ["time_limit", "max_nodes", "max_proof_mb"])
-def test_limits_below_0_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name} must be"):
-        linsep.fewest_errors(*XOR, **{name: -1})
-
-
-def test_bad_data_are_refused():
-    with pytest.raises(ValueError, match="row 1"):
-        linsep.fewest_errors([[1.0], [np.nan]], [0, 1])
-    with pytest.raises(ValueError, match="class"):
-        linsep.fewest_errors([[1.0], [2.0]], [0, 0])
+@pytest.mark.parametrize(
+    ("X", "y", "options", "message"),
+    [
+        (*XOR, {"time_limit": -1}, "time_limit must be"),
+        (*XOR, {"max_nodes": -1}, "max_nodes must be"),
+        (*XOR, {"max_proof_mb": -1}, "max_proof_mb must be"),
+        (*XOR, {"sample_weight": [0.5] * 4}, "whole numbers"),
+        (*XOR, {"sample_weight": [1, 1, -1, 1]}, "whole numbers not below 0, got -1 at row 2"),
+        (*XOR, {"sample_weight": [1]}, "one number for each"),
+        ([[1.0], [np.nan]], [0, 1], {}, "row 1"),
+        ([[1.0], [2.0]], [0, 0], {}, "class"),
+    ],
+)
+def test_bad_input_is_refused(X, y, options, message):
+    with pytest.raises(ValueError, match=message):
+        linsep.fewest_errors(X, y, **options)
 
 
 # -----------------------------------------------------------------------------------------------------------------
@@ -183,19 +186,18 @@ def overlapping(n=150, d=6, seed=0):
     return X, (X[:, 0] + 1.5 * rng.normal(size=n) > 0).astype(int)
 
 
-def test_an_open_bracket_is_proved_on_both_sides():
-    X, y = overlapping()
-    found = linsep.fewest_errors(X, y, max_nodes=1)
+def test_an_open_bracket_is_proved_on_both_sides_and_the_same_for_the_same_budget_of_nodes():
+    X, y, told = *overlapping(), []
+    found, again = (
+        linsep.fewest_errors(X, y, max_nodes=1, progress=lambda lower, upper: told.append((lower, upper)))
+        for _ in range(2)
+    )
     assert 0 < found.lower < found.upper
-    assert found.check(X, y)
-    assert found.check(X, y, plain=True)
+    assert checks(found, X, y)
     assert "between" in repr(found)
-
-
-def test_the_same_bits_for_the_same_budget_of_nodes():
-    X, y = overlapping(100, 4)
-    one, two = (linsep.fewest_errors(X, y, max_nodes=3) for _ in range(2))
-    assert json.dumps(claim_of(one)) == json.dumps(claim_of(two))
+    assert json.dumps(claim_of(found)) == json.dumps(claim_of(again))
+    assert told
+    assert all(lower <= upper for lower, upper in told)
 
 
 def test_no_time_at_all_still_gives_a_bracket():
@@ -214,14 +216,6 @@ def test_a_short_proof_on_request():
     assert short.lower < whole.lower
     assert str(whole.lower) in short.note
     assert short.check(X, y)
-
-
-def test_progress_tells_both_bounds():
-    told = []
-    X, y = overlapping(60, 3)
-    linsep.fewest_errors(X, y, max_nodes=2, progress=lambda lower, upper: told.append((lower, upper)))
-    assert told
-    assert all(lower <= upper for lower, upper in told)
 
 
 @pytest.mark.compiled
@@ -270,101 +264,19 @@ def test_certain_rows_are_in_every_smallest_set(seed):
 # Certificates
 
 
-def checks(found, X, y):
-    """Return what the two checks say, which must be the same."""
-    fast, plain = found.check(X, y), found.check(X, y, plain=True)
-    assert fast == plain
-    return fast
-
-
 def test_documents_are_read_back():
     X, y = overlapping(60, 3)
-    for found in (
-        linsep.fewest_errors(X, y, max_nodes=3),
-        linsep.fewest_errors(X[:9], np.arange(9) % 3, sample_weight=np.arange(9)),
+    three = X[:9], np.arange(9) % 3
+    for found, data in (
+        (linsep.fewest_errors(X, y, max_nodes=3), (X, y)),
+        (linsep.fewest_errors(*three, sample_weight=np.arange(9)), three),
     ):
         again = linsep.Fewest.of(fewest_from(json.loads(json.dumps(claim_of(found)))))
         assert json.dumps(claim_of(again)) == json.dumps(claim_of(found))
-        data = (X, y) if len(found.classes) == 2 else (X[:9], np.arange(9) % 3)
         assert checks(again, *data)
         text = linsep.to_json(found, *data)
         assert linsep.verify(text, *data)
         assert not linsep.verify(text, data[0] + 1, data[1])
-
-
-def forged(found):
-    """Yield certificates that claim more than they prove."""
-    proof = found.certificate
-    yield "lower", replace(found, lower=found.lower + 1, upper=found.upper + 1)
-    yield "upper", replace(found, upper=found.upper - 1)
-    yield "rows", replace(found, rows=found.rows[1:], upper=found.upper - 1)
-    yield "twice", replace(found, rows=np.append(found.rows[1:], found.rows[1]))
-    first = proof.refutations[0]
-    for name, changed in (
-        ("multiplier", replace(first, multipliers=(first.multipliers[0] + 1, *first.multipliers[1:]))),
-        ("sign", replace(first, multipliers=tuple(-value for value in first.multipliers))),
-        ("zero", replace(first, multipliers=(0, *first.multipliers[1:]))),
-        ("row", replace(first, rows=(10**6, *first.rows[1:]))),
-        ("short", replace(first, rows=first.rows[1:])),
-        ("fraction", replace(first, multipliers=(Fraction(1, 2), *first.multipliers[1:]))),
-        ("empty", Combination((), (), ())),
-    ):
-        yield name, replace(found, certificate=replace(proof, refutations=(changed, *proof.refutations[1:])))
-    for name, tree in trees(proof.tree):
-        yield name, replace(found, certificate=replace(proof, tree=tree))
-    if proof.common:
-        k, units = proof.common[0]
-        more = replace(proof, common=((k, units + (1 << proof.bits)), *proof.common[1:]))
-        yield "common", replace(found, lower=found.lower + 1, upper=found.upper + 1, certificate=more)
-        yield "common", replace(found, certificate=replace(proof, common=((k, -units), *proof.common[1:])))
-
-
-def said(found):
-    """Return what a result claims, to be compared."""
-    proof = found.certificate
-    parts = [(each.rows, each.rivals, each.multipliers) for each in proof.refutations]
-    return found.lower, found.upper, found.rows.tolist(), parts, proof.common, proof.tree, proof.bits
-
-
-def trees(tree):
-    """Yield trees that are not right: leaves left out, weights raised, cases cut."""
-    yield "nothing", []
-    yield "no list", 10**6
-    yield "text", "all"
-    for node in ({"packing": []}, {"dead": 10**6}, {"dead": True}, {"packing": [[0, -1]]}, {"row": 10**6}, {"else": 0}):
-        yield str(node), [node]
-    yield "goes on", [*tree, tree[-1]]
-    yield "one side", tree[1:]
-    yield "ends too early", tree[:-1]
-    yield "twice", [tree[0], *tree, *tree]
-    k = next(k for k, node in enumerate(tree) if node.get("packing"))
-    for name, more in (("overloaded", 1 << 20), ("float", 0.0)):
-        leaf = {"packing": [[number, units + more] for number, units in tree[k]["packing"]]}
-        yield name, [*tree[:k], leaf, *tree[k + 1 :]]
-
-
-@pytest.mark.parametrize("case", ["generic", "duplicates", "three", "tree"])
-def test_forged_certificates_fail(case):
-    rng = np.random.default_rng(4)
-    if case == "three":
-        X, y = rng.integers(0, 3, (9, 2)).astype(float), np.arange(9) % 3
-        found = linsep.fewest_errors(X, y)
-    elif case == "duplicates":
-        X = rng.integers(0, 3, (40, 2)).astype(float)
-        y = rng.integers(0, 2, 40)
-        found = linsep.fewest_errors(X, y)
-        assert found.certificate.common
-    else:
-        X, y = overlapping(50, 3 if case == "generic" else 5)
-        found = linsep.fewest_errors(X, y)
-        assert found.proved
-    assert checks(found, X, y)
-    names = []
-    for name, fake in forged(found):
-        if said(fake) != said(found):
-            assert not checks(fake, X, y), name
-            names.append(name)
-    assert len(names) > 10
 
 
 def test_a_certificate_is_about_its_data():
@@ -390,9 +302,8 @@ def test_a_refutation_with_negative_rows_serves_only_where_they_are_wrong():
         (),
         [{"row": 1}, {"packing": [[0, 1 << 20]]}, {"packing": []}],
     )
-    assert checks(
-        replace(good, certificate=split), X, y
-    )  # wrong: it costs 1 itself; right: rows 0 and 2 cannot both be
+    # wrong: it costs 1 itself; right: rows 0 and 2 cannot both be
+    assert checks(replace(good, certificate=split), X, y)
     worse = replace(split, tree=[{"row": 0}, {"dead": 0}, {"packing": []}])
     assert not checks(replace(good, certificate=worse), X, y)
     reverse = Combination((0, 1, 2), (), (-1, -2, -1))

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 import linsep
-from linsep.cli import main
 from linsep.prove.regression import categories
 from regression_oracle import answers
 
@@ -148,7 +147,7 @@ def test_a_row_with_a_level_of_its_own_beside_equations():
     assert (found.kind, found.statuses[:1], found.separated.tolist()) == ("quasi", ["+inf"], [0])
 
 
-def test_words_of_a_table_by_the_thousand(tmp_path, capsys):
+def test_words_of_a_table_by_the_thousand(tmp_path, run):
     """A factor of 2,000 words: those of one response are infinite, all others finite."""
     rng = np.random.default_rng(5)
     word, x = np.repeat(np.arange(2000), 4), rng.integers(-99, 100, 8000) / 10
@@ -156,21 +155,11 @@ def test_words_of_a_table_by_the_thousand(tmp_path, capsys):
     y[word == 7] = 1
     lines = [f"w{a},{b},{c}" for a, b, c in zip(word.tolist(), x.tolist(), y.tolist(), strict=True)]
     (tmp_path / "t.csv").write_text("\n".join(["word,x,y", *lines]) + "\n")
-    proof = tmp_path / "p.json"
-    options = ["--target", "y", "--time-limit", "60", "--json", "--proof", str(proof)]
-    with pytest.raises(SystemExit) as ended:
-        main(["regression", str(tmp_path / "t.csv"), *options])
-    told = json.loads(capsys.readouterr().out)
-    assert (ended.value.code, told["kind"], told["columns"], told["rank"], told["notes"]) == (
-        1,
-        "quasi",
-        2001,
-        2001,
-        [],
-    )
-    statuses = {each["name"]: each["status"] for each in told["coefficients"]}
-    assert {name for name, status in statuses.items() if status != "finite"} == {"word=w7"}
-    assert statuses["word=w7"] == "+inf"
+    code, out, _ = run("regression", "t.csv", "--target", "y", "--time-limit", 60, "--json", "--proof", "p.json")
+    told = json.loads(out)
+    assert [code, *(told[name] for name in ("kind", "columns", "rank", "notes"))] == [1, "quasi", 2001, 2001, []]
+    infinite = {each["name"]: each["status"] for each in told["coefficients"] if each["status"] != "finite"}
+    assert infinite == {"word=w7": "+inf"}
     assert told["separated"] == np.flatnonzero(word == 7).tolist()
-    columns = json.loads(proof.read_text())["data"]["reading"]["columns"]
+    columns = json.loads((tmp_path / "p.json").read_text())["data"]["reading"]["columns"]
     assert {"column": "word", "level": "w7"} in columns

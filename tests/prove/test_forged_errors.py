@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from test_forged_proofs import OTHERS, ROWS, about_these, changed, independent, outcome, scores_of, value, whole_number
 
-from data import sealed
+from data import few, sealed
 from fewest_oracle import fewest, items
 from javascript import judged
 from linsep import fewest_errors, to_json
@@ -233,8 +233,7 @@ def _fewest_of(X, y, offset, weights):
     return fewest(items(X, y, offset=offset, weights=weights))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", few(PROBLEMS, 1))
 def test_all_checks_agree_and_none_is_fooled(name):
     X, y, offset, options = PROBLEMS[name]
     rng = random.Random(name)
@@ -298,24 +297,18 @@ def test_weights_whose_sum_wraps_around_are_refused():
             "common": [], "tree": [{"packing": []}], "separator": {"w": [["0"]], "b": ["1"]},
             "meaning": f"of all planes the best has at least 0 and at most {upper} errors{weighed}",
         }  # fmt: skip
-        content = {**genuine, **told}
-        text = sealed(content)
-        assert not outcome(text, X, y, plain=False)
-        assert not outcome(text, X, y, plain=True)
+        text = sealed({**genuine, **told})
+        assert not any(outcome(text, X, y, plain=plain) for plain in (False, True))
         assert judged([text], X, y)[0][0] is False
 
 
 def test_the_largest_weights_that_are_allowed():
     X, y = [[0.0], [1.0], [2.0]], [0, 1, 0]
-    heavy = [2**53 - 3, 1, 1]
-    found = fewest_errors(X, y, sample_weight=heavy)
+    found = fewest_errors(X, y, sample_weight=[2**53 - 3, 1, 1])
     assert (found.lower, found.upper, found.proved) == (1, 1, True)
     text = to_json(found, X, y)
-    assert outcome(text, X, y, plain=False)
-    assert outcome(text, X, y, plain=True)
-    assert judged([text], X, y)[0][0] is True
-    equal = [2**51] * 3
-    found = fewest_errors(X, y, sample_weight=equal)
+    assert [outcome(text, X, y, plain=plain) for plain in (False, True)] + [judged([text], X, y)[0][0]] == [True] * 3
+    found = fewest_errors(X, y, sample_weight=[2**51] * 3)
     assert found.lower <= 2**51 == found.upper
     assert found.check(X, y)
 

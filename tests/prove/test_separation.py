@@ -9,9 +9,11 @@ import pytest
 import scipy.sparse as sp
 
 import linsep
+from oracles import rank
 from regression_oracle import answers
 
 FAMILIES = ("binomial", "poisson", "negative-binomial", "multinomial", "ordinal", "conditional", "cox")
+COUNTS = ("poisson", "negative-binomial")  # a row with y > 0 is an equation: never complete
 
 
 def expected_rows(family, X, y, strata, keep, offset):
@@ -29,7 +31,7 @@ def expected_rows(family, X, y, strata, keep, offset):
         if family == "binomial":
             s, f = y[i] if isinstance(y[i], tuple) else (y[i], 1 - y[i])
             add(full[i] if f == 0 else neg(full[i]), s > 0 and f > 0, i)
-        elif family in ("poisson", "negative-binomial"):
+        elif family in COUNTS:
             add(neg(full[i]), y[i] > 0, i)
         elif family == "multinomial":
             C, p = max(y) + 1, len(full[0])
@@ -67,42 +69,26 @@ def random_model(family, rng):
     if rng.random() < 0.25:
         X[0] = X[-1]
     strata = None
-    if family == "binomial" and rng.random() < 0.4:
-        y = [tuple(pair) for pair in rng.integers(0, 2, (n, 2)).tolist()]
-    elif family == "binomial":
-        y = rng.integers(0, 2, n).tolist()
-    elif family in ("poisson", "negative-binomial"):
+    if family in COUNTS:
         y = (rng.integers(0, 3, n) * rng.integers(0, 2, n)).tolist()
     elif family in ("multinomial", "ordinal"):
-        y = rng.integers(0, 3, n)
-        y = np.unique(y, return_inverse=True)[1].tolist()
-        d = min(d, 2)
-        X = X[:, :d]
-    elif family == "conditional":
-        strata = rng.integers(0, 2, n).tolist()
-        y = rng.integers(0, 2, n).tolist()
-    else:
-        y = [tuple(pair) for pair in np.column_stack((rng.integers(1, 5, n), rng.random(n) < 0.7)).astype(int).tolist()]
+        y, X = np.unique(rng.integers(0, 3, n), return_inverse=True)[1].tolist(), X[:, :2]
+    elif family == "cox":
+        y = list(zip(rng.integers(1, 5, n).tolist(), rng.integers(0, 2, n).tolist(), strict=True))
         strata = rng.integers(0, 2, n).tolist() if rng.random() < 0.3 else None
+    elif family == "binomial" and rng.random() < 0.4:
+        y = [tuple(pair) for pair in rng.integers(0, 2, (n, 2)).tolist()]
+    else:
+        y = rng.integers(0, 2, n).tolist()
+        strata = rng.integers(0, 2, n).tolist() if family == "conditional" else None
     weights = (rng.random(n) < 0.85).astype(int).tolist() if rng.random() < 0.3 else None
     return X, y, strata, weights, bool(rng.random() < 0.7)
 
 
 def dependent(rows, width):
-    """Columns that depend on earlier ones, by elimination in fractions, first columns first."""
-    basis, later = [], []
-    for j in range(width):
-        column = [Fraction(row[j]) for row in rows]
-        for lead, vector in basis:
-            if column[lead]:
-                factor = column[lead]
-                column = [a - factor * b for a, b in zip(column, vector, strict=True)]
-        lead = next((k for k, value in enumerate(column) if value), None)
-        if lead is None:
-            later.append(j)
-        else:
-            basis.append((lead, [value / column[lead] for value in column]))
-    return later
+    """Columns that depend on earlier ones."""
+    ranks = [rank([list(map(Fraction, row[:j])) for row in rows]) for j in range(width + 1)]
+    return [j for j in range(width) if ranks[j] == ranks[j + 1]]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -160,9 +146,6 @@ def test_every_answer_is_that_of_double_description(family):
     assert seen >= {"finite", "+inf", "-inf"}
 
 
-COUNTS = ("poisson", "negative-binomial")  # a row with y > 0 is an equation: never complete
-
-
 def test_the_four_rows_that_linear_programs_get_wrong():
     found = linsep.separation([[0, 2], [1, -2], [1, -1], [-1, 0]], [1, 1, 0, 1])
     assert found.kind == "complete"
@@ -192,23 +175,17 @@ def test_statuses_stand_permutations_scales_and_redundant_rows(seed):
     again = linsep.separation(X[order], y[order])
     assert again.statuses == first.statuses
     assert sorted(order[again.separated]) == first.separated.tolist()
+    opposite = {"+inf": "-inf", "-inf": "+inf"}
     for scale in (1e-300, 1e-9, 0.1, 3.7, 1e12, 1e300):
-        factors = np.array([scale, 1.0, -(2.0**-40)])
-        with np.errstate(over="ignore"):
-            scaled = X * factors
-        found = linsep.separation(scaled, y)
-        signs = {"+inf": "-inf", "-inf": "+inf"}
-        assert found.statuses[:3] == first.statuses[:3]
-        assert found.statuses[3] == signs.get(first.statuses[3], first.statuses[3])
+        found = linsep.separation(X * np.array([scale, 1.0, -(2.0**-40)]), y)
+        assert found.statuses == [*first.statuses[:3], opposite.get(first.statuses[3], first.statuses[3])]
         assert found.separated.tolist() == first.separated.tolist()
     longer = linsep.separation(np.vstack((X, X[:4])), np.concatenate((y, y[:4])))
-    assert longer.statuses == first.statuses
     assert longer.separated[longer.separated < 9].tolist() == first.separated.tolist()
     stretched = linsep.separation(np.column_stack((np.ones(9), X)) * rng.integers(1, 9, (9, 1)), y, fit_intercept=False)
-    assert stretched.statuses == first.statuses
+    assert longer.statuses == stretched.statuses == linsep.separation(sp.csr_matrix(X), y).statuses == first.statuses
     recoded = linsep.separation(X @ np.array([[1, 2, 0], [0, 1, -1], [1, 0, 3]]), y)
     assert recoded.separated.tolist() == first.separated.tolist()
-    assert linsep.separation(sp.csr_matrix(X), y).statuses == first.statuses
 
 
 @pytest.mark.parametrize("family", ["binomial", "poisson", "conditional", "cox"])
@@ -240,15 +217,20 @@ def test_depth_and_bad_conditioning_do_not_hurt():
     assert (found.kind, found.separated.tolist(), found.dimension) == ("quasi", [2 * d - 2], 1)
     assert found.check()
     A = np.random.default_rng(1).integers(-5, 6, (12, 3)).astype(float)
-    near = np.column_stack((A, A[:, 0] + 1e-13 * A[:, 1]))
-    y = (A[:, 2] > 0).astype(int)
-    found = linsep.separation(near, y)
-    rows = [[Fraction(1), *map(Fraction, row)] for row in near.tolist()]
+    agrees(np.column_stack((A, A[:, 0] + 1e-13 * A[:, 1])), A[:, 2] > 0)
+
+
+def agrees(X, y):
+    """Compare statuses and separated rows with double description of the exact numbers; return the result."""
+    found, d = linsep.separation(X, y), len(X[0]) + 1
+    rows = [[Fraction(1), *map(Fraction, row)] for row in X]
     scale = math.lcm(*(value.denominator for row in rows for value in row))
     signed = [[int(value * scale) * (1 if s else -1) for value in row] for row, s in zip(rows, y, strict=True)]
-    separated, statuses = answers(signed, [False] * 12, 5, [[int(i == j) for j in range(5)] for i in range(5)])
+    separated, statuses = answers(signed, [False] * len(rows), d, np.eye(d, dtype=int).tolist())
     assert found.statuses == statuses
     assert found.split.tolist() == separated
+    assert found.check()
+    assert found.check(plain=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -275,16 +257,9 @@ def test_decimals_add_up_and_binary_numbers_do_not():
 
 def test_numbers_longer_than_a_cell_are_exact():
     long = 10**40
-    X = [[Decimal(long + 1), Decimal(1)], [Decimal(long), Decimal(0)], [Decimal(long + 2), Decimal(1)]]
-    y = [1, 0, 1]
-    found = linsep.separation(X, y)
-    rows = [[1, int(a), int(b)] if s else [-1, -int(a), -int(b)] for (a, b), s in zip(X, y, strict=True)]
-    units = [[int(i == j) for j in range(3)] for i in range(3)]
-    assert found.statuses == answers(rows, [False] * 3, 3, units)[1]
-    assert found.check()
-    assert found.check(plain=True)
-    strata = [0, 0, 0]
-    twice = linsep.separation([[1e-30, 1.0], [1.0, 1e30], [3.0, 1.0]], [1, 0, 0], family="conditional", strata=strata)
+    agrees([[Decimal(long + 1), Decimal(1)], [Decimal(long), Decimal(0)], [Decimal(long + 2), Decimal(1)]], [1, 0, 1])
+    options = {"family": "conditional", "strata": [0, 0, 0]}
+    twice = linsep.separation([[1e-30, 1.0], [1.0, 1e30], [3.0, 1.0]], [1, 0, 0], **options)
     assert twice.check()  # differences that no float holds
     assert twice.check(plain=True)
 

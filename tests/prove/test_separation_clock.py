@@ -1,14 +1,12 @@
 """Separation under a clock: time limits end with one clear line, and whoever cancels is heard in every loop."""
 
-import math
 import threading
 
 import numpy as np
 import pytest
 
 import linsep
-from linsep.cli import main
-from linsep.clock import Cancelled, Clock, limited
+from linsep.clock import Cancelled, Clock
 from linsep.prove.regression.inputs import gather
 from linsep.prove.regression.separations import decide
 
@@ -98,30 +96,6 @@ def test_a_time_limit_ends_with_one_clear_line(case):
     found = linsep.separation(X, y, **options, time_limit=600)
     assert found.statuses == linsep.separation(X, y, **options).statuses
     assert found.check()
-
-
-def test_what_is_asked_later_has_no_limit():
-    with limited(5.0) as clock:
-        assert clock.left <= 5.0
-    assert clock.left == math.inf
-    clock.check(1e9)
-
-
-def test_a_time_limit_is_not_negative():
-    with pytest.raises(ValueError, match="time_limit must be a number of seconds not below 0, got -1"):
-        linsep.separation([[0], [1]], [0, 1], time_limit=-1)
-
-
-def test_the_command_says_that_the_time_is_up(tmp_path, capsys):
-    table = tmp_path / "table.csv"
-    table.write_text("y,x\n0,1\n1,2\n0,3\n1,4\n")
-    with pytest.raises(SystemExit) as ended:
-        main(["regression", str(table), "--target", "y", "--time-limit", "0"])
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == "linsep: undecided after 0 seconds: allow more time\n"
-    with pytest.raises(SystemExit) as ended:
-        main(["regression", str(table), "--target", "y", "--time-limit", "600"])
-    assert ended.value.code == 0
 
 
 @pytest.mark.parametrize("offset", [True, False])

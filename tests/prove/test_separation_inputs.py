@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import linsep
-from linsep.cli import main
 from linsep.errors import DataNote
 from linsep.prove.regression.words import sentences
 
@@ -223,7 +223,7 @@ def test_a_section_of_the_report(frame, tmp_path):
 # ---------------------------------------------------------------------------------------------------------------
 # Bad input: one line each
 
-X3 = [[1.0], [2.0], [3.0]]
+X3, CURED = [[1.0], [2.0], [3.0]], pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})
 BAD = [
     ({"X": X3, "y": [1, 1, 1]}, "y is constant: every row is 1"),
     ({"X": X3, "y": [0, 1, 1], "weights": [0, 0, 0]}, "every row has weight 0"),
@@ -251,17 +251,17 @@ BAD = [
     ({"X": X3, "y": [0, 1, 1], "strata": [1, 1, 1]}, "strata must be None for the family binomial"),
     ({"X": [1, 2, 3], "y": [0, 1, 1]}, "X must have two dimensions"),
     ({"X": np.zeros((0, 1)), "y": []}, "there are no rows"),
-    (
-        {"X": "cured ~ doze", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})},
-        "no column is named 'doze'; did you mean 'dose'",
-    ),
-    (
-        {"X": "curd ~ dose", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})},
-        "no column is named 'curd'; did you mean 'cured'",
-    ),
-    ({"X": "cured ~ dose +", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})}, "cannot be evaluated"),
-    ({"X": "cured", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})}, "must read 'response ~ terms'"),
+    ({"X": "cured ~ doze", "y": CURED}, "no column is named 'doze'; did you mean 'dose'"),
+    ({"X": "curd ~ dose", "y": CURED}, "no column is named 'curd'; did you mean 'cured'"),
+    ({"X": "cured ~ dose +", "y": CURED}, "cannot be evaluated"),
+    ({"X": "cured", "y": CURED}, "must read 'response ~ terms'"),
     ({"X": "y ~ x", "y": pd.DataFrame({"y": [0, 1], "x": [1, None]})}, "row 1, column 'x': a missing value"),
+    ({"X": X3, "y": ["a", "a", "a"]}, "every row is 'a'"),
+    ({"X": X3, "y": [[1, -1], [1, -1], [0, 0]]}, "cannot be negative"),
+    ({"X": X3, "y": [1, 0, 0], "family": "conditional", "strata": [1, 1, np.nan]}, "row 2: strata has no value"),
+    ({"X": X3, "y": [0, 1, 1], "absorb": [[1, None, 1]]}, "row 1: the factor 'factor0'"),
+    ({"X": np.ma.masked_greater(X3, 2), "y": [0, 1, 1]}, "masked array"),
+    ({"X": X3, "y": [0, 1, 1], "time_limit": -1}, "time_limit must be a number of seconds not below 0, got -1"),
 ]
 
 
@@ -293,106 +293,69 @@ def test_contrasts_that_make_no_sense():
 ALLOWED = "(--missing zero or --missing drop or --missing indicator allows it)"
 
 
-def run(arguments, capsys):
-    with pytest.raises(SystemExit) as left:
-        main([str(each) for each in arguments])
-    out = capsys.readouterr()
-    return left.value.code, out.out, out.err
-
-
-def test_the_command_says_what_it_means_and_what_to_do(frame, tmp_path, capsys):
-    data, proof = tmp_path / "cures.csv", tmp_path / "proof.json"
-    frame.drop(columns="w").to_csv(data, index=False)
-    command = ["regression", data, "--formula", "cured ~ dose + age + place", "--proof", proof, "--rows"]
-    code, out, _ = run(command, capsys)
+def test_the_command_says_what_it_means_and_what_to_do(frame, run):
+    frame.drop(columns="w").to_csv("cures.csv", index=False)
+    code, out, _ = run(
+        "regression", "cures.csv", "--formula", "cured ~ dose + age + place", "--proof", "proof.json", "--rows"
+    )
     n = int(frame.dose.sum())
     assert code == 1
     assert f"dose is +infinity: all {n} rows with dose = 1 have cured = 1" in out
     assert f"leave out {n} rows and the column dose" in out
     assert "Firth's penalty" in out
-    code, out, _ = run(["verify", proof, data], capsys)
+    code, out, _ = run("verify", "proof.json", "cures.csv")
     assert (code, "the proof holds" in out) == (0, True)
-    other = tmp_path / "other.csv"
-    frame.drop(columns="w").assign(cured=1 - frame.cured).to_csv(other, index=False)
-    assert run(["verify", proof, other], capsys)[0] == 1
-    text = proof.read_text()
-    proof.write_text(text.replace('"quasi"', '"overlap"', 1))
-    code, _, err = run(["verify", proof, data], capsys)
+    proof = Path("proof.json")
+    proof.write_text(proof.read_text().replace('"quasi"', '"overlap"', 1))
+    code, _, err = run("verify", "proof.json", "cures.csv")
     assert (code, "altered" in err) == (2, True)
-    code, out, _ = run(["regression", data, "--target", "cured", "--json"], capsys)
+    code, out, _ = run("regression", "cures.csv", "--target", "cured", "--json")
     facts = json.loads(out)
     assert (code, facts["kind"], facts["separated"]) == (1, "quasi", np.flatnonzero(frame.dose == 1).tolist())
-    assert [each["name"] for each in facts["coefficients"]] == [
-        "Intercept", "dose", "age", "place=south", "place=west",
-    ]  # fmt: skip
-    code, out, _ = run(["regression", data, "--target", "cured", "--ignore", "dose", "--absorb", "place"], capsys)
+    names = [each["name"] for each in facts["coefficients"]]
+    assert names == ["Intercept", "dose", "age", "place=south", "place=west"]
+    code, out, _ = run("regression", "cures.csv", "--target", "cured", "--ignore", "dose", "--absorb", "place")
     assert (code, "place" in out, "exists" in out) == (0, False, True)
+    former = json.loads(run("separation", "cures.csv", "--target", "cured", "--json")[1])  # the name of the command
+    assert {**former, "seconds": 0} == {**facts, "seconds": 0}
+    assert "separation" not in run("--help")[1].split()
 
 
-def test_the_command_on_other_families_and_files(tmp_path, capsys):
+def test_the_command_on_other_families_and_files(tmp_path, run):
     table = pd.DataFrame(
         {"t": [1, 2, 3, 4, 5, 6], "e": [1, 1, 0, 1, 1, 0], "x": [6, 5, 4, 3, 2, 1], "s": [0, 0, 0, 1, 1, 1]}
     )
-    data = tmp_path / "times.parquet"
-    table.to_parquet(data)
+    table.to_parquet(tmp_path / "times.parquet")
     code, out, _ = run(
-        ["regression", data, "--target", "t", "--event", "e", "--family", "cox", "--strata", "s"], capsys
+        "regression", "times.parquet", "--target", "t", "--event", "e", "--family", "cox", "--strata", "s"
     )
     assert (code, "x is +infinity" in out) == (1, True)
-    gaps = tmp_path / "gaps.csv"
-    gaps.write_text("y,x\n0,1\n1,\n1,0\n0,0\n1,1\n")
-    code, _, err = run(["regression", gaps, "--target", "y"], capsys)
-    assert (code, err) == (2, f"linsep: {gaps}:3, column 'x': a missing value {ALLOWED}\n")
-    assert run(["regression", gaps, "--target", "y", "--missing", "drop"], capsys)[0] == 0
-    code, _, err = run(["regression", gaps, "--target", "yy"], capsys)
-    assert (code, "did you mean 'y'" in err, len(err.splitlines())) == (2, True, 1)
-    (tmp_path / "inf.csv").write_text("y,x\n0,1\n1,inf\n1,0\n0,0\n")
-    words = tmp_path / "words.csv"  # an empty line, and a cell of two lines
-    words.write_text('y,x,z\n0,1,2\n\n0,2,1\n1,oops,"a\nb"\n0,3,1\n-1,4,2\n1,0,2\n')
-    for command, text in (
-        (["regression", gaps], "either --formula or --target"),
-        (["regression", gaps, "--target", "y", "--event", "x"], "--event needs --family cox"),
-        (["regression", gaps, "--target", "y", "--family", "poisson", "--failures", "x"], "--failures needs"),
-        (
-            ["regression", tmp_path / "inf.csv", "--target", "y"],
-            "inf.csv:3, column 'x': the number is out of range; drop",
-        ),
-        (
-            ["regression", words, "--target", "y", "--numeric", "x"],
-            "words.csv:5, column 'x': 'oops' is not a number (--cat",
-        ),
-        (
-            ["regression", words, "--target", "y", "--family", "poisson", "--ignore", "x"],
-            "words.csv:8: y is -1; it cannot",
-        ),
+    for name, text in {
+        "gaps": "y,x\n0,1\n1,\n1,0\n0,0\n1,1\n",
+        "inf": "y,x\n0,1\n1,inf\n1,0\n0,0\n",
+        "words": 'y,x,z\n0,1,2\n\n0,2,1\n1,oops,"a\nb"\n0,3,1\n-1,4,2\n1,0,2\n',  # an empty line, a cell of two lines
+        "long": "y,a,b\n1,0.12345678901234567890,1\n0,0.12345678901234567891,2\n1,0.3,0\n0,0.1,1\n",
+    }.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    assert run("regression", "gaps.csv", "--target", "y", "--missing", "drop")[0] == 0
+    assert run("regression", "long.csv", "--target", "y")[0] == 1
+    for arguments, text in (
+        ("gaps.csv --target y", f"linsep: gaps.csv:3, column 'x': a missing value {ALLOWED}"),
+        ("gaps.csv --target yy", "did you mean 'y'"),
+        ("gaps.csv --formula y~xx", "did you mean 'x'"),
+        ("gaps.csv", "either --formula or --target"),
+        ("gaps.csv --target y --event x", "--event needs --family cox"),
+        ("gaps.csv --target y --family poisson --failures x", "--failures needs"),
+        ("inf.csv --target y", "inf.csv:3, column 'x': the number is out of range; drop"),
+        ("words.csv --target y --numeric x", "words.csv:5, column 'x': 'oops' is not a number (--cat"),
+        ("words.csv --target y --family poisson --ignore x", "words.csv:8: y is -1; it cannot"),
+        ("gaps.csv --target y --missing drop --time-limit 0", "linsep: undecided after 0 seconds: allow more time"),
     ):
-        code, _, err = run(command, capsys)
+        code, _, err = run("regression", *arguments.split())
         assert (code, text in err, err.count("\n")) == (2, True, 1), err
-    long = tmp_path / "long.csv"
-    long.write_text("y,a,b\n1,0.12345678901234567890,1\n0,0.12345678901234567891,2\n1,0.3,0\n0,0.1,1\n")
-    assert run(["regression", long, "--target", "y"], capsys)[0] == 1
 
 
-def test_gaps_and_constants_are_named(frame):
-    X = frame[["dose", "age"]]
-    gaps, holed = frame.assign(age=frame.age.where(frame.index != 7)), np.where(frame.index == 3, np.nan, 1.0)
-    for arguments, options, text in (
-        (("cured ~ age", gaps), {}, "row 7, column 'age': a missing value"),
-        ((X, ["a"] * len(X)), {}, "every row is 'a'"),
-        ((X, np.column_stack((frame.cured, -frame.cured))), {}, "cannot be negative"),
-        (
-            (X, frame.cured),
-            {"family": "conditional", "strata": holed},
-            "row 3: strata",
-        ),
-        ((X, frame.cured), {"absorb": [holed]}, "row 3: the factor 'factor0'"),
-        ((np.ma.masked_greater(X.to_numpy(), 60), frame.cured), {}, "masked array"),
-    ):
-        with pytest.raises(ValueError, match=text):
-            linsep.separation(*arguments, **options)
-
-
-def test_dates_are_days(frame, tmp_path, capsys):
+def test_dates_are_days(frame, run):
     when = pd.to_datetime("2020-01-31") + pd.to_timedelta(frame.index.to_numpy() * 3, unit="D")
     since = (when - pd.Timestamp("1970-01-01")).days
     wanted = linsep.separation(np.column_stack((frame.dose, since)), frame.cured)
@@ -400,27 +363,19 @@ def test_dates_are_days(frame, tmp_path, capsys):
         found = linsep.separation(pd.DataFrame({"dose": frame.dose, "when": when}), frame.cured)
     assert found.direction == wanted.direction
     table = pd.DataFrame({"cured": frame.cured, "dose": frame.dose, "when": when.strftime("%Y-%m-%d")})
-    table.to_csv(tmp_path / "t.csv", index=False)
+    table.to_csv("t.csv", index=False)
     table.loc[5, "when"] = ""
-    table.to_csv(tmp_path / "gap.csv", index=False)
-    with pytest.raises(SystemExit):
-        main(
-            ["regression", str(tmp_path / "t.csv"), "--target", "cured", "--proof", str(tmp_path / "p.json"), "--json"]
-        )
-    told = json.loads(capsys.readouterr().out)
+    table.to_csv("gap.csv", index=False)
+    told = json.loads(run("regression", "t.csv", "--target", "cured", "--proof", "p.json", "--json")[1])
     assert [each["status"] for each in told["coefficients"]] == wanted.statuses
     assert "days since 1970-01-01" in told["notes"][0]
     for options in ([], ["--plain"]):
-        with pytest.raises(SystemExit) as stopped:
-            main(["verify", str(tmp_path / "p.json"), str(tmp_path / "t.csv"), "--quiet", *options])
-        assert stopped.value.code == 0
-    with pytest.raises(SystemExit) as stopped:
-        main(["regression", str(tmp_path / "gap.csv"), "--target", "cured"])
-    assert stopped.value.code == 2
-    assert "gap.csv:7, column 'when'" in capsys.readouterr().err
+        assert run("verify", "p.json", "t.csv", "--quiet", *options)[0] == 0
+    code, _, err = run("regression", "gap.csv", "--target", "cured")
+    assert (code, "gap.csv:7, column 'when'" in err) == (2, True)
 
 
-def test_tables_are_read_as_by_other_commands(tmp_path, capsys):
+def test_tables_are_read_as_by_other_commands(tmp_path, run):
     """Decimal commas, signs between thousands, percentages, dates, gaps and encodings: the statuses are the same."""
     plain = ["größe,preis,anteil,tag,y,g", "1.5,1200,5,19754,0,0.5", "2.5,2300,7,19755,1,1.5", "3.25,900,9,19757,0,1"]
     plain += ["4,1000,4,19785,1,1", "3,1100,5,19785,1,1", "3,1100,5,19816,0,1"]
@@ -431,29 +386,16 @@ def test_tables_are_read_as_by_other_commands(tmp_path, capsys):
     (tmp_path / "other.csv").write_text("\n".join(other), encoding="latin-1")
     common = ["--target", "y", "--weights", "g", "--json"]
     reading = ["--encoding", "latin-1", "--decimal", ",", "--thousands", ".", "--gaps", "fehlt", "--missing", "drop"]
-    proof = tmp_path / "p.json"
     statuses = [
-        [(each["name"], each["status"]) for each in json.loads(run(command, capsys)[1])["coefficients"]]
-        for command in (
-            ["regression", tmp_path / "plain.csv", *common],
-            ["regression", tmp_path / "other.csv", *common, *reading, "--proof", proof],
-        )
+        [(each["name"], each["status"]) for each in json.loads(run("regression", *arguments)[1])["coefficients"]]
+        for arguments in (["plain.csv", *common], ["other.csv", *common, *reading, "--proof", "p.json"])
     ]
     assert statuses[0] == statuses[1]
     for options in ([], ["--plain"]):
-        assert run(["verify", proof, tmp_path / "other.csv", *options], capsys)[0] == 0
-    code, _, err = run(["regression", tmp_path / "other.csv", *common], capsys)
-    assert (code, err.count("\n"), "--encoding" in err) == (2, 1, True)
-    code, _, err = run(["regression", tmp_path / "other.csv", *common, *reading[:2], "--numeric", "größe"], capsys)
-    assert (code, err.count("\n"), "größe" in err) == (2, 1, True)
-
-
-def test_a_name_within_a_word_is_not_used(tmp_path, capsys):
-    (tmp_path / "t.csv").write_text("y,a,place\n1,1,x\n0,,y\n1,2,x\n0,3,y\n")
-    with pytest.raises(SystemExit) as stopped:
-        main(["regression", str(tmp_path / "t.csv"), "--formula", "y ~ plase"])
-    assert stopped.value.code == 2
-    assert "did you mean 'place'" in capsys.readouterr().err
+        assert run("verify", "p.json", "other.csv", *options)[0] == 0
+    for options, hint in (([], "--encoding"), ([*reading[:2], "--numeric", "größe"], "größe")):
+        code, _, err = run("regression", "other.csv", *common, *options)
+        assert (code, err.count("\n"), hint in err) == (2, 1, True)
 
 
 def test_the_command_needs_no_pandas(tmp_path):
@@ -489,17 +431,3 @@ def test_a_cox_model_of_statsmodels_keeps_its_strata():
     assert linsep.separation(sm.PHReg(time, x, status=np.ones(4))).statuses == ["finite"]
     with pytest.raises(ValueError, match="entry times is not supported"):
         linsep.separation(sm.PHReg(time, x, status=np.ones(4), entry=time - 0.5))
-
-
-def test_the_former_name_of_the_command_still_works(tmp_path, capsys):
-    data = tmp_path / "t.csv"
-    data.write_text("y,x\n0,1\n1,2\n0,3\n1,4\n")
-    answers = [run([name, data, "--target", "y", "--json"], capsys) for name in ("regression", "separation")]
-    assert [code for code, *_ in answers] == [0, 0]
-    new, old = (json.loads(out) for _, out, _ in answers)
-    assert {**new, "seconds": 0} == {**old, "seconds": 0}
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    shown = capsys.readouterr().out
-    assert "regression" in shown
-    assert "separation" not in shown.split()

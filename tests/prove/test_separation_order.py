@@ -12,18 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import linsep
-from linsep.cli import main
 
 ORDER = ["low", "mid", "high"]
 SAID = ["low", "mid", "high"] * 2
 X = [[1], [2], [3], [1], [2], [3]]  # grows with the order: complete separation; not in alphabetical order
-
-
-def run(arguments, capsys):
-    with pytest.raises(SystemExit) as left:
-        main([str(each) for each in arguments])
-    out = capsys.readouterr()
-    return left.value.code, out.out, out.err
 
 
 CATEGORICAL = pd.Categorical(SAID, categories=ORDER, ordered=True)
@@ -48,6 +40,12 @@ def test_the_order_that_the_data_carry_is_the_model_s(form):
     assert json.loads(text)["classes"] == ORDER
     assert linsep.verify(text, X, SAID)
     assert linsep.verify(text, X, SAID, plain=True)
+    with pytest.warns(UserWarning, match="complete separation"):
+        steps = (
+            linsep.SeparationCheck(family="ordinal").fit(X, CARRIED[form]),
+            linsep.SeparationCheck(family="ordinal", order=ORDER).fit(X, SAID),
+        )
+    assert [step.separation_.names[0] for step in steps] == ["low|mid"] * 2
     given = linsep.separation(X, SAID, family="ordinal", order=["high", "mid", "low"])
     assert given.statuses == ["-inf", "-inf", "-inf"]
     assert linsep.separation(X, SAID, family="ordinal", order=["high", "low", "mid"]).kind != "complete"
@@ -75,13 +73,6 @@ def test_words_without_an_order_are_refused_in_one_line(y, what):
     with pytest.raises(ValueError, match=f"y has {what}, which do not tell their order: .* as order$"):
         linsep.separation(X, y, family="ordinal")
     assert linsep.separation(X, y, family="multinomial").kind != "overlap"  # which needs none
-
-
-def test_a_step_of_a_pipeline_takes_the_order():
-    for y, order in ((SAID, ORDER), (CATEGORICAL, None)):
-        with pytest.warns(UserWarning, match="complete separation"):
-            step = linsep.SeparationCheck(family="ordinal", order=order).fit(X, y)
-        assert step.separation_.names[0] == "low|mid"
 
 
 def test_numbers_are_in_their_own_order():
@@ -153,44 +144,40 @@ def test_statuses_are_about_the_model_s_own_coefficients():
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow", "csv"])
-def test_the_command_takes_the_order_of_the_file_or_of_its_option(form, tmp_path, capsys):
+def test_the_command_takes_the_order_of_the_file_or_of_its_option(form, tmp_path, run):
     frame = pd.DataFrame({"x": [row[0] for row in X], "y": CATEGORICAL})
     data, proof = tmp_path / f"t.{form}", tmp_path / "p.json"
-    {"parquet": frame.to_parquet, "arrow": frame.to_feather, "csv": lambda at: frame.to_csv(at, index=False)}[form](
-        data
-    )
+    if form == "csv":
+        frame.to_csv(data, index=False)
+    elif form == "arrow":
+        frame.to_feather(data)
+    else:
+        pl.DataFrame({"x": frame.x.to_numpy(), "y": CARRIED["Enum"]}).write_parquet(data)
     for model in (["--target", "y"], ["--formula", "y ~ x"]):
         command = ["regression", data, *model, "--family", "ordinal", "--proof", proof]
         if form == "csv":
-            code, _, err = run(command, capsys)
+            code, _, err = run(*command)
             assert (code, err.count("\n"), "--order" in err, "'low'" in err) == (2, 1, True, True)
-            code, _, err = run([*command, "--order", "low,mid"], capsys)
+            code, _, err = run(*command, "--order", "low,mid")
             assert (code, "t.csv:4: y is 'high', which --order does not name" in err) == (2, True)
             command += ["--order", "low,mid,high"]
-        code, out, _ = run([*command, "--json"], capsys)
+        code, out, _ = run(*command, "--json")
         told = json.loads(out)
         assert (code, told["kind"]) == (1, "complete")
         assert [each["name"] for each in told["coefficients"]] == ["low|mid", "mid|high", "x"]
         for options in ([], ["--plain"]):
-            code, out, _ = run(["verify", proof, data, *options], capsys)
+            code, out, _ = run("verify", proof, data, *options)
             assert (code, "in the order low, mid, high" in " ".join(out.split())) == (0, True)
-        code, out, _ = run([*command[:-2], "--order", "low, none, mid, high", "--json"], capsys)
+        code, out, _ = run(*command[:-2], "--order", "low, none, mid, high", "--json")
         assert len(json.loads(out)["coefficients"]) == 4
         assert "'none'" in json.loads(out)["notes"][0]
-
-
-def test_a_polars_enum_in_parquet_keeps_its_order(tmp_path, capsys):
-    data = tmp_path / "t.parquet"
-    pl.DataFrame({"x": [row[0] for row in X], "y": CARRIED["Enum"]}).write_parquet(data)
-    code, out, _ = run(["regression", data, "--target", "y", "--family", "ordinal", "--json"], capsys)
-    assert (code, json.loads(out)["kind"]) == (1, "complete")
 
 
 # ---------------------------------------------------------------------------------------------------------------
 # Columns that are categories
 
 
-def test_a_categorical_column_is_a_factor_whatever_its_categories(tmp_path, capsys):
+def test_a_categorical_column_is_a_factor_whatever_its_categories(tmp_path, run):
     """A grade of 3, 1, 2 as categories has levels, of which the first category is the reference; no slope."""
     grade = pd.Categorical([1, 2, 3, 1, 2, 3, 1], categories=[3, 1, 2])
     y, size = [0, 1, 1, 1, 0, 1, 0], [1.5, 2, 3, 4, 5, 6, 7]
@@ -208,11 +195,11 @@ def test_a_categorical_column_is_a_factor_whatever_its_categories(tmp_path, caps
     for name, levels in (("t.arrow", ("1", "2")), ("t.parquet", ("g1", "g2"))):
         for model, form in ((["--target", "y"], "grade={}"), (["--formula", "y ~ grade + size"], "grade[T.{}]")):
             proof = tmp_path / "p.json"
-            _, out, _ = run(["regression", tmp_path / name, *model, "--json", "--proof", proof], capsys)
+            _, out, _ = run("regression", tmp_path / name, *model, "--json", "--proof", proof)
             told = [(each["name"], each["status"]) for each in json.loads(out)["coefficients"]]
             names = ["Intercept", *(form.format(level) for level in levels), "size"]
             assert told == list(zip(names, found.statuses, strict=True))
             for options in ([], ["--plain"]):
-                assert run(["verify", proof, tmp_path / name, *options], capsys)[0] == 0
+                assert run("verify", proof, tmp_path / name, *options)[0] == 0
     gap = linsep.separation(pd.DataFrame({"grade": pd.Categorical([1, None, 2])}), [0, 1, 1])
     assert gap.names == ["Intercept", "grade=2", "grade=missing"]  # no value is a category of its own

@@ -14,7 +14,6 @@ from test_separation import FAMILIES, random_model
 import linsep
 from data import few, sealed
 from javascript import answered, judged
-from linsep.cli import main
 from linsep.prove.check import linsep_check
 from oracles import in_integers
 
@@ -127,18 +126,14 @@ def test_forged_documents_fail_all_checks(family):
 
 
 def test_a_result_checks_other_data():
-    rng = np.random.default_rng(3)
-    X = np.column_stack((rng.integers(0, 2, 14), rng.integers(-2, 3, 14), rng.integers(0, 3, 14)))
-    y = np.where(X[:, 0] == 1, 1, rng.random(14) < 0.5).astype(int)
+    X, y = np.array([[0], [0], [1], [1]]), np.array([0, 1, 1, 1])
     found = linsep.separation(X, y)
     assert linsep.verify(found, X, y)
     assert linsep.to_json(found, X, y, note="mine").count("mine") == 1
-    other = y.copy()
-    other[0] = 1 - other[0]
-    assert not found.check(X, other)
+    assert not found.check(X, 1 - y)
     assert not found.check(X[:-1], y[:-1], plain=True)
     with pytest.raises(ValueError, match="not the data"):
-        linsep.to_json(found, X, other)
+        linsep.to_json(found, X, 1 - y)
     with pytest.raises(ValueError, match="not a valid proof"):
         linsep.verify(found.to_json().replace("quasi", "overlap"), X, y)
 
@@ -304,89 +299,69 @@ MODELS = {
 }
 
 
+def checks(run, program, proof, data):
+    """The exit codes of the command, the command with the plain check, and the program, for a proof about a file."""
+    codes = {run("verify", proof, data, "--quiet", *options)[0] for options in ([], ["--plain"])}
+    return codes | {program(proof, data).returncode}
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_proofs_about_files(name, table, tmp_path, program, capsys):
-    data, proof = str(tmp_path / "t.csv"), str(tmp_path / "p.json")
-    with pytest.raises(SystemExit) as stopped:
-        main(["regression", data, *MODELS[name], "--missing", "drop", "--proof", proof, "--quiet"])
-    assert stopped.value.code in (0, 1), capsys.readouterr()
+def test_proofs_about_files(name, table, tmp_path, program, run):
+    code, _, err = run("regression", "t.csv", *MODELS[name], "--missing", "drop", "--proof", "p.json", "--quiet")
+    assert code in (0, 1), err
     assert json.loads((tmp_path / "p.json").read_text())["data"]["reading"] is not None
-    for options in ([], ["--plain"]):
-        with pytest.raises(SystemExit) as stopped:
-            main(["verify", proof, data, "--json", *options])
-        told = json.loads(capsys.readouterr().out)
-        assert (stopped.value.code, told["holds"]) == (0, True), told
-        assert len(told["checked"]) >= 3
-    with pytest.raises(SystemExit):
-        main(["verify", proof, data])
-    words = capsys.readouterr().out.replace("\n", "")
+    assert checks(run, program, "p.json", "t.csv") == {0}
+    told = json.loads(run("verify", "p.json", "t.csv", "--json")[1])
+    assert told["holds"]
+    assert len(told["checked"]) >= 3
+    words = run("verify", "p.json", "t.csv")[1].replace("\n", "")
     assert all(each in words for each in ("t.csv", "taken from '", "not checked", "by linsep "))
-    done = program(proof, data)
-    assert done.returncode == 0, done.stdout + done.stderr
     table.loc[0, ["dose", "place", "grade"]] = [1 - table.dose[0], "north", 3]
-    table.to_csv(tmp_path / "other.csv", index=False)
-    assert program(proof, tmp_path / "other.csv").returncode == 1
-    with pytest.raises(SystemExit) as stopped:
-        main(["verify", proof, str(tmp_path / "other.csv"), "--quiet"])
-    assert stopped.value.code == 1
+    table.to_csv("other.csv", index=False)
+    assert checks(run, program, "p.json", "other.csv") == {1}
 
 
-def test_proofs_about_files_with_many_levels(tmp_path, program):
-    data, proof = tmp_path / "t.csv", str(tmp_path / "p.json")
+def test_proofs_about_files_with_many_levels(tmp_path, program, run):
+    data = tmp_path / "t.csv"
     lines = [f"{i % 3},{i % 7 / 10},{int(i % 9 == 0)},l {i % 53},{i % 4}" for i in range(900)]
     data.write_text("\n".join(["y,x,z,f,g", *lines]) + "\n")
-    options = ["--target", "y", "--family", "poisson", "--absorb", "f", "--absorb", "g", "--proof", proof, "--quiet"]
-    with pytest.raises(SystemExit) as stopped:
-        main(["regression", str(data), *options])
-    assert stopped.value.code == 1
-    assert json.loads((tmp_path / "p.json").read_text())["kind"] == "separation"
-    for other, code in ((data.read_text(), 0), (data.read_text().replace("l 17,", "l 18,"), 1)):
-        data.write_text(other)
-        assert program(proof, data).returncode == code
-        for options in ([], ["--plain"]):
-            with pytest.raises(SystemExit) as stopped:
-                main(["verify", proof, str(data), "--quiet", *options])
-            assert stopped.value.code == code
+    factors = ["--absorb", "f", "--absorb", "g"]
+    code = run("regression", "t.csv", "--target", "y", "--family", "poisson", *factors, "--proof", "p.json", "--quiet")[
+        0
+    ]
+    assert code == 1
+    assert checks(run, program, "p.json", "t.csv") == {0}
+    data.write_text(data.read_text().replace("l 17,", "l 18,"))
+    assert checks(run, program, "p.json", "t.csv") == {1}
 
 
 @pytest.mark.usefixtures("table")
-def test_a_formula_in_a_document_is_never_evaluated(tmp_path):
-    data, proof, mark = str(tmp_path / "t.csv"), tmp_path / "p.json", tmp_path / "mark"
-    with pytest.raises(SystemExit):
-        main(["regression", data, "--formula", "cured ~ np.log(w + 1)", "--proof", str(proof), "--quiet"])
+def test_a_formula_in_a_document_is_never_evaluated(tmp_path, run):
+    proof, mark = tmp_path / "p.json", tmp_path / "mark"
+    run("regression", "t.csv", "--formula", "cured ~ np.log(w + 1)", "--proof", "p.json", "--quiet")
     content = json.loads(proof.read_text())
     assert content["data"]["reading"] is None  # what a formula computes, others cannot
     content["made"]["options"]["formula"] = f"cured ~ open('{mark}', 'w').close()"
     proof.write_text(sealed(content))
-    with pytest.raises(SystemExit) as stopped:
-        main(["verify", str(proof), data, "--quiet"])
-    assert stopped.value.code in (1, 2)
+    assert run("verify", "p.json", "t.csv", "--quiet")[0] in (1, 2)
     assert not mark.exists()
     assert linsep_check.load(proof.read_text())["claim"] == content["claim"]
 
 
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("values", ["decimal", "binary"])
-def test_a_computed_design_stands_beside_its_proof(values, tmp_path, program, capsys):
-    data, proof, design = str(tmp_path / "t.csv"), str(tmp_path / "p.json"), str(tmp_path / "p.design.csv")
+def test_a_computed_design_stands_beside_its_proof(values, program, run):
     formula = "cured ~ np.log(w + 1) + share:grade"
-    with pytest.raises(SystemExit):
-        main(["regression", data, "--formula", formula, "--values", values, "--proof", proof, "--json"])
-    assert json.loads(capsys.readouterr().out)["design"] == design
-    table = pd.read_csv(design)
-    assert np.array_equal(table["np.log(w + 1)"], np.log(pd.read_csv(data)["w"] + 1))
+    out = run("regression", "t.csv", "--formula", formula, "--values", values, "--proof", "p.json", "--json")[1]
+    assert json.loads(out)["design"] == "p.design.csv"
+    assert np.array_equal(pd.read_csv("p.design.csv")["np.log(w + 1)"], np.log(pd.read_csv("t.csv")["w"] + 1))
+    assert checks(run, program, "p.json", "p.design.csv") == {0}
     for options in ([], ["--plain"]):
-        with pytest.raises(SystemExit) as stopped:
-            main(["verify", proof, design, "--quiet", *options])
-        assert stopped.value.code == 0
-        with pytest.raises(SystemExit) as stopped:
-            main(["verify", proof, data, *options])
-        err = capsys.readouterr().err
-        assert (stopped.value.code, err.count("\n"), f"the formula {formula!r} computes columns" in err) == (2, 1, True)
-    assert program(proof, design).returncode == 0
+        code, _, err = run("verify", "p.json", "t.csv", *options)
+        assert (code, err.count("\n"), f"the formula {formula!r} computes columns" in err) == (2, 1, True)
 
 
-def test_products_of_decimals_are_exact(tmp_path, capsys):
+def test_products_of_decimals_are_exact(tmp_path, run):
     """0.1 · 0.7 is 0.07 and not the double that a product of doubles gives."""
     lines = ["y,a,b,c"]
     rng = np.random.default_rng(1)
@@ -395,9 +370,7 @@ def test_products_of_decimals_are_exact(tmp_path, capsys):
         lines.append(f"{i % 2},{a / 10},{b / 10},{a * b / 100:.2f}")
     path = tmp_path / "d.csv"
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(SystemExit):
-        main(["regression", str(path), "--formula", "y ~ c + a:b", "--json"])
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(run("regression", path, "--formula", "y ~ c + a:b", "--json")[1])
     assert [each["status"] for each in told["coefficients"]][-1] == "aliased"
     frame = pd.read_csv(path)
     assert linsep.separation("y ~ c + a:b", frame, values="decimal").aliased == {"a:b": {"c": 1}}

@@ -119,7 +119,7 @@ def separate(
         "margin_upper": None if best is None else best.upper,
         "support_rows": None if best is None else source.dropped.in_source(best.rows),
         "refutation": _contradiction(verdict, y, rows),
-        "ties": None if ties is None else ties.told(),
+        "ties": None if ties is None else ties.facts(),
         "alone": alone,
         "pairs": None if pairs is None else [pair._asdict() for pair in pairs],
         "bracket": verdict.bracket if verdict.kind == "unknown" else None,

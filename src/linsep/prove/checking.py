@@ -112,13 +112,13 @@ def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: boo
 def about_data(verdict: Any, X: Any, y: Any, *, short: bool = True) -> tuple[Any, dict[str, Any]]:
     """Return a verdict, perhaps with a shorter proof, and the fingerprint of the data that it is about."""
     verdict = verdict.among_kept()
-    found = table_of(*table_from(X, y, verdict.values), verdict.classes)
-    if found is None or found.X.shape[1] != verdict.n_features:
+    table = table_of(*table_from(X, y, verdict.values), verdict.classes)
+    if table is None or table.X.shape[1] != verdict.n_features:
         raise ValueError("these are not the data of the verdict: the labels or the number of features differ")
     for label in verdict.classes:
         if not (isinstance(label, str | bool | int) or (isinstance(label, float) and math.isfinite(label))):
             raise ValueError(f"a proof file can hold labels that are text or numbers, not {label!r}")
-    return shortened(verdict, found) if short else verdict, found.fingerprint(verdict.values)
+    return shortened(verdict, table) if short else verdict, table.fingerprint(verdict.values)
 
 
 def text_of(proof: Any) -> str:
@@ -138,41 +138,41 @@ def check_claim(claim: Any, X: Any, y: Any, *, plain: bool) -> CheckResult:
     claim = claim.among_kept()
     if type(claim.fit_intercept) is not bool or claim.kind not in KINDS:
         return CheckResult(False, "this verdict has no proof")
-    found = table_of(X, y, claim.classes)
-    if found is None or found.X.shape[1] != claim.n_features:
+    table = table_of(X, y, claim.classes)
+    if table is None or table.X.shape[1] != claim.n_features:
         return CheckResult(False, "the classes, the number of rows or the number of features differ")
-    return _plainly(claim, found) if plain else _fast(claim, found)
+    return _plainly(claim, table) if plain else _fast(claim, table)
 
 
 def check_document(verdict: Any, content: dict[str, Any], X: Any, y: Any, *, plain: bool) -> CheckResult:
     """Check the verdict and the content of a document, by its fingerprint and its claim."""
     about = content["data"]
-    found = table_of(X, y, verdict.classes, spelled=True)
-    if found is None:
+    table = table_of(X, y, verdict.classes, spelled=True)
+    if table is None:
         return CheckResult(False, "the labels are not those of its classes, or there are not as many as rows")
     if plain:
         try:
-            lines = linsep_check.check(content, list(found.rows(verdict.values)), found.labels)
+            lines = linsep_check.check(content, list(table.rows(verdict.values)), table.labels)
         except (Fails, Malformed) as error:
             return CheckResult(False, str(error))
         return CheckResult(True, "", tuple(lines))
-    n, d = found.X.shape
+    n, d = table.X.shape
     if (n, d) != (about["n_rows"], about["n_features"]):
         return CheckResult(False, f"it was written for {about['n_rows']} rows of {about['n_features']} features")
-    name, outcome = together(lambda: found.fingerprint(verdict.values), lambda: _fast(verdict, found))
+    name, outcome = together(lambda: table.fingerprint(verdict.values), lambda: _fast(verdict, table))
     if name["sha256"] != about["sha256"]:
         return OTHER_DATA
     return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
 
 
-def _fast(claim: Any, found: LabeledTable) -> CheckResult:
+def _fast(claim: Any, table: LabeledTable) -> CheckResult:
     """Check with compiled code, on integers or, if 64 bits do not hold the numbers, next to them."""
-    inside, n, classes = _inside(claim, found), len(found.codes), len(claim.classes)
+    inside, n, classes = _inside(claim, table), len(table.codes), len(claim.classes)
     lines = [f"{n} rows of {claim.n_features} features in {classes} classes"]
     if not isinstance(claim, Claim):
         if inside is None:
-            return _plainly(claim, found)
-        data = Data(inside.rows, found.codes, claim.n_features, classes, claim.fit_intercept)
+            return _plainly(claim, table)
+        data = _data(inside, table, claim)
         if not check_fewest.holds(replace(claim, plane=inside.inside(claim.plane)), data, row_counts(claim.weights, n)):
             return CheckResult(False, "the proof does not prove these bounds for these data")
         lines.append(f"every row is strictly on its side of the plane given, but for {len(claim.rows)}")
@@ -181,11 +181,10 @@ def _fast(claim: Any, found: LabeledTable) -> CheckResult:
     plane = claim.separator
     try:
         if inside is None:
-            right = holds_rationally(claim, ExactRows(found.X, claim.values), found.codes)
+            right = holds_rationally(claim, ExactRows(table.X, claim.values), table.codes)
         else:
-            data = Data(inside.rows, found.codes, claim.n_features, classes, claim.fit_intercept)
             carried = plane if plane is None else inside.inside(plane)
-            right = holds(replace(claim, separator=carried), data, certain=True)
+            right = holds(replace(claim, separator=carried), _data(inside, table, claim), certain=True)
     except (OverflowError, TypeError, AttributeError):
         return CheckResult(False, "the plane is not one of finite numbers")
     if not right:
@@ -202,9 +201,9 @@ def _fast(claim: Any, found: LabeledTable) -> CheckResult:
     return CheckResult(True, "", tuple(lines))
 
 
-def _inside(claim: Any, found: LabeledTable) -> Cells | None:
+def _inside(claim: Any, table: LabeledTable) -> Cells | None:
     """Return the numbers in 64 bits; None if these do not hold them, or a copy of many rows can be avoided."""
-    X = found.X
+    X = table.X
     if isinstance(claim, Claim):
         if isinstance(X, LongDecimals):
             return None
@@ -214,14 +213,18 @@ def _inside(claim: Any, found: LabeledTable) -> Cells | None:
     return cells(X, claim.values, offset=claim.fit_intercept)
 
 
-def shortened(verdict: Any, found: LabeledTable) -> Any:
+def _data(inside: Cells, table: LabeledTable, claim: Any) -> Data:
+    return Data(inside.rows, table.codes, claim.n_features, len(claim.classes), claim.fit_intercept)
+
+
+def shortened(verdict: Any, table: LabeledTable) -> Any:
     """Return a verdict, or a result about the fewest errors, with a shorter plane, if one holds."""
-    stored = found.stored()
+    stored = table.stored()
     if stored is None:
         return verdict
     if not isinstance(verdict, Claim):
-        return _shortened_errors(verdict, found, stored)
-    return shorter(verdict, found.codes, partial(_scores, stored), lambda other: _fast(other, found).holds)
+        return _shortened_errors(verdict, table, stored)
+    return shorter(verdict, table.codes, partial(_scores, stored), lambda other: _fast(other, table).holds)
 
 
 def _scores(stored: Rows, w: Floats) -> Floats:
@@ -229,34 +232,34 @@ def _scores(stored: Rows, w: Floats) -> Floats:
         return np.asarray(as_scipy(stored, len(w)) @ w, dtype=np.float64)
 
 
-def _shortened_errors(fewest: Any, found: LabeledTable, stored: Rows) -> Any:
+def _shortened_errors(fewest: Any, table: LabeledTable, stored: Rows) -> Any:
     """Return a result about the fewest errors with a shorter plane that has the same rows wrong."""
-    weights = row_counts(fewest.weights, len(found.codes))
+    weights = row_counts(fewest.weights, len(table.codes))
     right = weights > 0
     right[fewest.rows] = False
-    if len(np.unique(found.codes[right])) < len(fewest.classes):
+    if len(np.unique(table.codes[right])) < len(fewest.classes):
         return fewest
-    inside = cells(found.X, fewest.values, offset=fewest.fit_intercept)
+    inside = cells(table.X, fewest.values, offset=fewest.fit_intercept)
     if inside is None:
         return fewest
-    data = Data(inside.rows, found.codes, fewest.n_features, len(fewest.classes), fewest.fit_intercept)
+    data = _data(inside, table, fewest)
 
     def same(other: Claim) -> bool:
         assert other.separator is not None
         return check_fewest.upper_holds(inside.inside(other.separator), fewest.rows, fewest.upper, data, weights)
 
     of_others = Claim(SEPARABLE, fewest.plane, None, fewest.classes, fewest.n_features, fewest.fit_intercept)
-    short = shorter(of_others, found.codes[right], lambda w: _scores(stored, w)[right], same)
+    short = shorter(of_others, table.codes[right], lambda w: _scores(stored, w)[right], same)
     return replace(fewest, plane=short.separator)
 
 
-def _plainly(verdict: Any, found: LabeledTable) -> CheckResult:
+def _plainly(verdict: Any, table: LabeledTable) -> CheckResult:
     """Check a verdict, or a result about the fewest errors, with the page of plain integers."""
     try:
         claim, (fields, form_of_kind, check) = claim_of(verdict), KINDS[verdict.kind]
         form({name: claim[name] for name in fields}, fields)
         form_of_kind(claim)
-        lines = check(claim, list(found.rows(verdict.values)), found.codes.tolist())
+        lines = check(claim, list(table.rows(verdict.values)), table.codes.tolist())
     except (Fails, ValueError, OverflowError, TypeError, AttributeError, IndexError) as error:
         return CheckResult(False, str(error))
     return CheckResult(True, "", tuple(lines))

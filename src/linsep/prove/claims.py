@@ -174,17 +174,17 @@ class Claim:
 
     def in_source(self, dropped: Dropped) -> Claim:
         """Return this verdict on the rows that are left of a source with their numbers in the source."""
-        found = self.refutation
-        if found is not None:
-            found = replace(found, rows=dropped.in_source(found.rows))
-        return replace(self, refutation=found, dropped=dropped)
+        refutation = self.refutation
+        if refutation is not None:
+            refutation = replace(refutation, rows=dropped.in_source(refutation.rows))
+        return replace(self, refutation=refutation, dropped=dropped)
 
     def among_kept(self) -> Claim:
         """Return this verdict with the numbers that rows have among those that are left, as in arrays and documents."""
         if len(self.dropped) == 0 or self.refutation is None:
             return self
-        found = replace(self.refutation, rows=self.dropped.among_kept(self.refutation.rows))
-        return replace(self, refutation=found, dropped=Dropped())
+        rows = self.dropped.among_kept(self.refutation.rows)
+        return replace(self, refutation=replace(self.refutation, rows=rows), dropped=Dropped())
 
 
 class CheckResult(NamedTuple):

@@ -11,15 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.labels import check_same_length, class_labels
-from linsep.data.matrices import as_matrix
 from linsep.prove.check.exact_signs import sides, signs
 from linsep.prove.claims import QUASI, SEPARABLE, UNKNOWN, Claim
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.cells import cells, whole_table
-from linsep.prove.numbers.given import is_exact, unrounded
 from linsep.prove.numbers.tables import table_from, table_of
-from linsep.prove.verdict.one_column import class_numbers
 from linsep.prove.verdict.separability import decide_table, encoded
 
 HEAD = ("classes", "rows", "verdict", "fewest errors")
@@ -56,47 +52,45 @@ class Pairs:
     b and c  4     overlap    1
     """
 
-    found: tuple[Pair, ...]
+    entries: tuple[Pair, ...]
 
     def __iter__(self) -> Iterator[Pair]:
-        return iter(self.found)
+        return iter(self.entries)
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.entries)
 
     def __getitem__(self, k: int) -> Pair:
-        return self.found[k]
+        return self.entries[k]
 
     def __repr__(self) -> str:
-        lines = [HEAD, *(pair.cells() for pair in self.found)]
+        lines = [HEAD, *(pair.cells() for pair in self.entries)]
         wide = [max(len(line[j]) for line in lines) for j in range(len(HEAD))]
         return "\n".join("  ".join(f"{c:<{w}}" for c, w in zip(line, wide, strict=True)).rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
         proof = "Verdicts and both bounds are proved in exact arithmetic."
-        return notebook_html(f"{len(self.found):,} pairs of classes", proof, [p.cells() for p in self.found], HEAD)
+        return notebook_html(f"{len(self.entries):,} pairs of classes", proof, [p.cells() for p in self.entries], HEAD)
 
     def to_frame(self) -> Any:
         """Return the table as a pandas frame."""
         import pandas as pd
 
-        return pd.DataFrame(list(self.found), columns=list(Pair._fields))
+        return pd.DataFrame(list(self.entries), columns=list(Pair._fields))
 
 
 def class_pairs(verdict: Claim, X: Any, y: Any, time_limit: float | None) -> Pairs:
     """Return the verdict and the fewest errors of every pair of classes; all together take about ``time_limit``."""
     from linsep.prove.fewest.results import fewest_errors
 
-    X, y = table_from(X, y, verdict.values)
-    X = unrounded(whole_table(X))
-    X = X if is_exact(X) else as_matrix(X)
-    y = class_labels(y)
-    check_same_length(X, y)
-    codes, clock = class_numbers(y, verdict.classes), Clock(time_limit)
-    chosen, found = list(combinations(range(len(verdict.classes)), 2)), []
+    table, clock = table_of(*table_from(X, y, verdict.values), verdict.classes), Clock(time_limit)
+    if table is None or table.X.shape[1] != verdict.n_features:
+        raise ValueError("these are not the data of the verdict: the labels or the number of features differ")
+    codes, pairs = table.codes, []
+    chosen = list(combinations(range(len(verdict.classes)), 2))
     for k, (a, b) in enumerate(chosen):
         which = np.flatnonzero((codes == a) | (codes == b))
-        some, labels = X[which], (codes[which] == b).astype(np.intp)
+        some, labels = table.X[which], (codes[which] == b).astype(np.intp)
         share = None if time_limit is None else max(0.0, clock.left) / (len(chosen) - k)
         kind = decide_table(encoded(some, labels), verdict.values, verdict.fit_intercept, Clock(share)).kind
         bounds = (0, 0)
@@ -106,8 +100,8 @@ def class_pairs(verdict: Claim, X: Any, y: Any, time_limit: float | None) -> Pai
                 some, labels, fit_intercept=verdict.fit_intercept, time_limit=left, values=verdict.values
             )
             bounds = max(fewest.lower, int(kind != UNKNOWN)), fewest.upper
-        found.append(Pair(verdict.classes[a], verdict.classes[b], len(which), kind, *bounds))
-    return Pairs(tuple(found))
+        pairs.append(Pair(verdict.classes[a], verdict.classes[b], len(which), kind, *bounds))
+    return Pairs(tuple(pairs))
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -121,7 +115,7 @@ class Ties(NamedTuple):
     strict: list[Any]  # classes that tie with no other, on no row
     pairs: list[tuple[Any, Any, str]]  # classes that tie, and the verdict on the rows of these two alone
 
-    def told(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """Return it for JSON."""
         pairs = [{"classes": [first, second], "verdict": kind} for first, second, kind in self.pairs]
         return {"rows": self.rows, "strict": self.strict, "pairs": pairs}
@@ -131,12 +125,12 @@ class Ties(NamedTuple):
         lines = {"ties": f"{self.rows:,} row{'s' * (self.rows != 1)}: another class scores as high as the true one"}
         if self.strict:
             lines["strict"] = f"{_some(self.strict, most)}: split off strictly from every other class"
-        pairs = [f"{first} and {second} {_ALONE[kind]}" for first, second, kind in self.pairs]
+        pairs = [f"{first} and {second} {_PAIR_VERDICTS[kind]}" for first, second, kind in self.pairs]
         lines["pairs"] = f"{_some(pairs, most)}, if taken alone"
         return lines
 
 
-_ALONE = {
+_PAIR_VERDICTS = {
     "separable": "are separable",
     "quasi": "are only weakly separable (quasi)",
     "overlap": "overlap",
@@ -156,21 +150,21 @@ def tied_classes(verdict: Claim, X: Any, y: Any, clock: Clock) -> Ties | None:
     """
     if verdict.kind != QUASI or len(verdict.classes) <= 2 or verdict.separator is None:
         return None
-    found = table_of(whole_table(X), y, verdict.classes)
-    stored = None if found is None else cells(found.X, verdict.values, offset=verdict.fit_intercept)
-    if found is None or stored is None:  # 64 bits do not hold the numbers
+    table = table_of(whole_table(X), y, verdict.classes)
+    stored = None if table is None else cells(table.X, verdict.values, offset=verdict.fit_intercept)
+    if table is None or stored is None:  # 64 bits do not hold the numbers
         return None
     classes = len(verdict.classes)
-    level = sides(stored.inside(verdict.separator), found.codes, classes, partial(signs, stored.rows)) == 0
-    level[np.arange(len(level)), found.codes] = False
+    level = sides(stored.inside(verdict.separator), table.codes, classes, partial(signs, stored.rows)) == 0
+    level[np.arange(len(level)), table.codes] = False
     rows, tie = level.any(axis=1), np.zeros((classes, classes), dtype=bool)
-    for own in range(classes):
-        tie[own] = level[found.codes == own].any(axis=0)
+    for c in range(classes):
+        tie[c] = level[table.codes == c].any(axis=0)
     tie |= tie.T
     pairs = []
     for i, j in np.argwhere(np.triu(tie)).tolist():
-        some = np.flatnonzero((found.codes == i) | (found.codes == j))
-        part = encoded(found.X[some], found.codes[some])
-        alone = decide_table(part, verdict.values, verdict.fit_intercept, clock)
-        pairs.append((verdict.classes[i], verdict.classes[j], alone.kind))
+        some = np.flatnonzero((table.codes == i) | (table.codes == j))
+        part = encoded(table.X[some], table.codes[some])
+        kind = decide_table(part, verdict.values, verdict.fit_intercept, clock).kind
+        pairs.append((verdict.classes[i], verdict.classes[j], kind))
     return Ties(int(rows.sum()), [verdict.classes[c] for c in range(classes) if not tie[c].any()], pairs)

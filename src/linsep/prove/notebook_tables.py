@@ -16,16 +16,7 @@ _CELL = "text-align: left; padding: 0.15em 1em 0.15em 0; border-bottom: 1px soli
 
 
 def notebook_html(headline: str, proof: str, rows: Iterable[Sequence[Any]], head: Sequence[str] = ()) -> str:
-    """Return HTML of a result; every text is escaped, and long tables are cut.
-
-    Parameters
-    ----------
-    headline : str
-        What was found, in a sentence.
-    proof : str
-        What is proved, or not, and how it can be checked.
-    rows, head : of a table
-    """
+    """Return HTML of a result: a sentence, a table, what is proved; texts are escaped, and long tables are cut."""
     lines = [list(map(str, row)) for row in rows]
     cut = f"<p>and {len(lines) - _MOST:,} more</p>" if len(lines) > _MOST else ""
     body = "".join(_line(row, "td") for row in lines[:_MOST])

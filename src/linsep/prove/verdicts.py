@@ -204,8 +204,8 @@ def separate(
     except OutOfTime:
         return Verdict.of(undecided((), X.n_features, offset, values))
     table = encoded(rows, labels)
-    found = decide_table(table, values, offset, clock, mapped=True).in_source(X.dropped)
-    return Verdict.of(with_columns(found, table, X.names, clock))
+    claim = decide_table(table, values, offset, clock, mapped=True).in_source(X.dropped)
+    return Verdict.of(with_columns(claim, table, X.names, clock))
 
 
 def from_json(text: str) -> tuple[Any, dict[str, Any]]:

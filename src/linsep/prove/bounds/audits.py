@@ -25,9 +25,9 @@ from linsep.learn import kernels
 from linsep.learn.evaluation import held_out, scores, separations, squared_norms
 from linsep.learn.rules import MarginRule
 from linsep.learn.weights import norm
-from linsep.problem import Array, Dense, Examples, Floats, MarginForm, Rows, Stop, take
+from linsep.problem import Array, Dense, Examples, Floats, MarginForm, Stop, take
 from linsep.prove.bounds import margin_bracket
-from linsep.prove.bounds.margin_bracket import Hull, root
+from linsep.prove.bounds.margin_bracket import Hull, most_terms, root
 from linsep.prove.bounds.margins import Margin, in_range
 from linsep.prove.bounds.mistake_bounds import Bound, mistake_bound, squared_radius
 from linsep.prove.claims import Data
@@ -90,14 +90,14 @@ class Audit:
 
     def __repr__(self) -> str:
         allowed = "none known" if self.bound is None else f"{self.bound.mistakes}"
-        said = "holds" if self.holds else f"violated: {self.violation}"
-        return f"Audit({said}; {self.mistakes} mistakes, bound {allowed})"
+        outcome = "holds" if self.holds else f"violated: {self.violation}"
+        return f"Audit({outcome}; {self.mistakes} mistakes, bound {allowed})"
 
     def _repr_html_(self) -> str:
         allowed = "none: no plane separates the rows" if self.bound is None else f"{self.bound.mistakes:,}"
         rows = [("mistakes", f"{self.mistakes:,}"), ("bound", allowed)]
-        said = "Every step of the proof holds along this run" if self.holds else f"Violated: {self.violation}"
-        return notebook_html(said, "Checked at every mistake, up to the rounding of doubles.", rows)
+        headline = "Every step of the proof holds along this run" if self.holds else f"Violated: {self.violation}"
+        return notebook_html(headline, "Checked at every mistake, up to the rounding of doubles.", rows)
 
 
 class Trail(NamedTuple):
@@ -135,6 +135,10 @@ class Trail(NamedTuple):
             return np.asarray(self.examples.y[rows] * S[rows, 0])
         return np.asarray(S[rows, self.examples.y[rows]] - S[rows, rivals])
 
+    def number(self, row: int) -> int:
+        """Return the number that a row has among all that were given."""
+        return row if self.kept is None else int(self.kept[row])
+
     def weights_after(self, counts: Iterable[int]) -> Iterator[tuple[Floats, Floats]]:
         """Yield weights (machines, d) and offsets after each number of mistakes, for counts in ascending order."""
         W, b = self.start[:, :-1].copy(), self.start[:, -1].copy()
@@ -156,11 +160,35 @@ def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init
     machines, d = model.coef_.shape
     if machines > 1 and model.multi_class != "argmax":
         raise ValueError("one-against-rest trains one run per class: audit a two-class Perceptron for each")
-    rows, labels, kept = _trained_on(model, X, y)
-    start = model.first_weights()
+    X = as_trained(model, matrix_for(model, X))
+    labels, kept = class_codes(class_labels(y), model.classes_), None
+    check_same_length(X, labels)
+    if len(labels) != model.record_.rows:
+        raise ValueError(
+            f"the model was trained on {model.record_.rows} rows, but X has {len(labels)}: give the same rows"
+        )
+    rows = to_rows(X)
+    if model.early_stopping:
+        kept = np.flatnonzero(~held_out(model.record_.seed, 0, len(labels), model.validation_fraction))
+        if not np.isin(codes // machines, kept).all():
+            raise ValueError("the run made mistakes on rows held out here: these are not the rows of the run")
+        codes = np.searchsorted(kept, codes // machines) * machines + codes % machines
+        rows, labels = take(rows, kept), labels[kept]
+    if isinstance(rows, Dense) and not rows.data.flags.c_contiguous:
+        rows = take(rows, slice(None))
+    first = model.first_weights()
     if coef_init is not None or intercept_init is not None:
-        start = model.start_weights(d, model.classes_, coef_init, intercept_init)
-    return _replayed(model, rows, labels, _among(kept, codes, machines), np.column_stack((start.W, start.b)), kept)
+        first = model.start_weights(d, model.classes_, coef_init, intercept_init)
+    rule = MarginRule(float(model.update_margin), float(model.fit_intercept))
+    examples = as_examples(rows, labels, machines, np.full(len(labels), float(model.eta0)))
+    W, b = first.W.copy(), first.b.copy()
+    trace, leads = codes.astype(np.uint64), np.empty(len(codes))
+    kernels.replay(examples, trace, rule.offset, W, b, leads)
+    squares = squared_norms(examples.rows) + rule.offset
+    return Trail(
+        examples, trace, rule, float(model.eta0), np.column_stack((first.W, first.b)), np.column_stack((W, b)), leads,
+        squares if machines == 1 else 2 * squares, kept,
+    )  # fmt: skip
 
 
 def as_trained(model: Any, X: Any) -> Any:
@@ -175,57 +203,12 @@ def first_of(model: Any) -> tuple[Floats, Floats]:
     return _in_units_of_run(model, first.W, first.b)
 
 
-def _end(model: Any) -> Floats:
-    """Return the weights of a model in the units in which it learned, offsets last: shape (machines, d + 1)."""
-    return np.column_stack(_in_units_of_run(model, model.coef_, model.intercept_))
-
-
 def _in_units_of_run(model: Any, W: Floats, b: Floats) -> tuple[Floats, Floats]:
     scaling = getattr(model, "scaling_", None)
     if scaling is None:
         return W, b
     shift = scaling["shift"]
     return W * scaling["scale"], b + W[:, : len(shift)] @ shift
-
-
-def _trained_on(model: Any, X: Any, y: Any) -> tuple[Rows, Array, Array | None]:
-    """Return the rows that a run visited with their class codes, and their numbers if some were held out."""
-    X = as_trained(model, matrix_for(model, X))
-    labels = class_codes(class_labels(y), model.classes_)
-    check_same_length(X, labels)
-    if len(labels) != model.record_.rows:
-        raise ValueError(
-            f"the model was trained on {model.record_.rows} rows, but X has {len(labels)}: give the same rows"
-        )
-    rows = to_rows(X)
-    if not model.early_stopping:
-        return _in_c_order(rows), labels, None
-    kept = np.flatnonzero(~held_out(model.record_.seed, 0, len(labels), model.validation_fraction))
-    return _in_c_order(take(rows, kept)), labels[kept], kept
-
-
-def _among(kept: Array | None, codes: Array, machines: int) -> Array:
-    """Return trace codes with rows numbered among those that were not held out."""
-    if kept is None:
-        return codes
-    if not np.isin(codes // machines, kept).all():
-        raise ValueError("the run made mistakes on rows held out here: these are not the rows of the run")
-    return np.asarray(np.searchsorted(kept, codes // machines) * machines + codes % machines)
-
-
-def _replayed(model: Any, rows: Rows, labels: Array, codes: Array, start: Floats, kept: Array | None) -> Trail:
-    """Make the updates of a trace again from some first weights."""
-    machines = len(start)
-    rule = MarginRule(float(model.update_margin), float(model.fit_intercept))
-    examples = as_examples(rows, labels, machines, np.full(len(labels), float(model.eta0)))
-    W, b = start[:, :-1].copy(), start[:, -1].copy()
-    trace, leads = codes.astype(np.uint64), np.empty(len(codes))
-    kernels.replay(examples, trace, rule.offset, W, b, leads)
-    squares = squared_norms(examples.rows) + rule.offset
-    return Trail(
-        examples, trace, rule, float(model.eta0), start, np.column_stack((W, b)), leads,
-        squares if machines == 1 else 2 * squares, kept,
-    )  # fmt: skip
 
 
 def own_trail(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: Any = None) -> Trail:
@@ -256,12 +239,6 @@ def _recorded(model: Any) -> Array:
     if len(model.trace_) == 0:
         return np.empty(0, np.intp)
     return np.concatenate([part.run.trace.astype(np.intp) + part.first_row * machines for part in runs])
-
-
-def _in_c_order(rows: Rows) -> Rows:
-    if isinstance(rows, Dense) and not rows.data.flags.c_contiguous:
-        return take(rows, slice(None))
-    return rows
 
 
 def audit(
@@ -329,12 +306,12 @@ def audit_trail(model: Any, trail: Trail, X: Any, y: Any, *, gap: float = 1e-6, 
             intercept_init=trail.start[:, -1] if model.fit_intercept else None,
             update_margin=trail.rule.margin, gap=gap, margin=margin,
         )  # fmt: skip
-        missing = None
-    except NotSeparable as found:
-        bound, missing = None, found
+        error = None
+    except NotSeparable as not_separable:
+        bound, error = None, not_separable
     result = follow(model, trail, bound)
-    if missing is not None and result.holds:
-        raise missing
+    if error is not None and result.holds:
+        raise error
     return result
 
 
@@ -356,12 +333,12 @@ def run_margin(model: Any, trail: Trail, clock: Clock | None = None) -> Margin |
     k = np.arange(1.0, len(trail.trace) + 1)
     best = int((trail.moved[1:] / (trail.eta * k)).argmin()) + 1  # in floats: any choice gives a bound
     upper = _moved_at_most(trail, sorted({best, len(k)}))
-    found, weights = np.unique(trail.trace.astype(np.intp), return_counts=True)
+    pairs, weights = np.unique(trail.trace.astype(np.intp), return_counts=True)
     plane = np.column_stack((W, b)) / np.linalg.norm(trail.end)
     two = machines == 1
     return Margin(
         lower, upper, form, plane[0, :-1] if two else plane[:, :-1], float(plane[0, -1]) if two else plane[:, -1],
-        found // machines, weights / len(trail.trace), None if two else found % machines, model.classes_,
+        pairs // machines, weights / len(trail.trace), None if two else pairs % machines, model.classes_,
     )  # fmt: skip
 
 
@@ -402,34 +379,30 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
         margin_upper = np.where(k > 0, trail.moved / (eta * k), np.inf)
 
     # rounding: of a score (Higham 2002, section 3.1) with weights that have themselves been rounded k times
-    terms = _terms(trail)
+    terms = 16 + most_terms(trail.examples.rows)  # of a score, and some for what goes with them
     of_lead = (2 * terms + 8 * k) * _UNIT * np.sqrt(growth_bound * largest)
     of_growth = k * (2 * eta * of_lead + 4 * _UNIT * growth_bound) + terms * _UNIT * growth_bound
     of_progress = (2 * terms + k) * _UNIT * (math.sqrt(first) + k * eta * math.sqrt(largest))
 
-    report: list[tuple[int | None, str]] = []
-
-    def need(right: Array, what: str) -> None:
-        """Note the first step at which something is not right; NaN is, where it stands for what is not there."""
-        wrong = np.flatnonzero(~right)
-        if len(wrong):
-            report.append((int(wrong[0]), what))
-
-    there = np.full(len(k), bound is None)
-    need(np.concatenate(([True], trail.leads <= m + of_lead[:-1])), "the row was not a mistake when it was visited")
-    need(there | (progress >= progress_bound - of_progress), "(i) progress w·u is less than w₀·u + kηγ")
-    need(growth <= growth_bound + of_growth, "(ii) ‖w‖² is more than ‖w₀‖² + k(η²R² + 2ηm)")
     safe = (progress_bound - of_progress) / np.sqrt(growth_bound + of_growth + 1e-300)
-    need(there | (safe < 0) | ~(cosine < safe * (1 - 8 * _UNIT)), "the cosine is below its bound")
     reached = np.square(trail.moved * (1 + 8 * _UNIT)) + 4 * of_growth
-    need(there | (reached >= np.square(k * eta * gamma) * (1 - 8 * _UNIT)), "‖w - w₀‖/(ηk) is below the largest margin")
+    mistakes = np.concatenate(([True], trail.leads <= m + of_lead[:-1]))
+    free = bound is None  # then there is no plane to compare with, and NaN stands for what it would tell
+    facts = {
+        "the row was not a mistake when it was visited": mistakes,
+        "(i) progress w·u is less than w₀·u + kηγ": free | (progress >= progress_bound - of_progress),
+        "(ii) ‖w‖² is more than ‖w₀‖² + k(η²R² + 2ηm)": growth <= growth_bound + of_growth,
+        "the cosine is below its bound": free | (safe < 0) | ~(cosine < safe * (1 - 8 * _UNIT)),
+        "‖w - w₀‖/(ηk) is below the largest margin": free | (reached >= np.square(k * eta * gamma) * (1 - 8 * _UNIT)),
+    }
     if bound is not None:
-        need(k <= bound.mistakes, f"more mistakes than the bound of {bound.mistakes}")
+        facts[f"more mistakes than the bound of {bound.mistakes}"] = k <= bound.mistakes
+    report: list[tuple[int | None, str]] = [(int(np.argmin(x)), what) for what, x in facts.items() if not x.all()]
     report.sort(key=lambda entry: entry[0] or 0)  # the first step first, then what is wrong as a whole
     report += [(None, what) for what in _as_a_whole(model, trail, float(of_lead[-1]), terms)]
     step, violation = (None, None) if not report else (report[0][0], report[0][1])
     if step is not None:
-        row = f" (row {_row(trail, step - 1)})" if step > 0 else ""
+        row = f" (row {trail.number(int(trail.trace[step - 1]) // len(trail.start))})" if step > 0 else ""
         violation = f"step {step}{row}: {violation}"
         if bound is not None and not bound.covers_floats:
             violation += "; the theorem is about exact arithmetic, and this run lost scores to rounding or underflow"
@@ -443,21 +416,10 @@ def leads_to(trail: Trail, model: Any) -> bool:
     """Say whether a trail ends with the weights of a model, up to rounding; if not, these were not its rows."""
     if not model.returns_last:  # other weights are returned, or were on the way
         return True
-    found, k = _end(model), len(trail.trace)
+    end, k = np.column_stack(_in_units_of_run(model, model.coef_, model.intercept_)), len(trail.trace)
     size = math.sqrt(float(np.square(trail.start).sum()) + k * trail.eta**2 * float(trail.squares.max()))
     size = max(size, float(np.abs(trail.end).max()))
-    return bool(np.abs(found - trail.end).max() <= (8 * k + _terms(trail)) * _UNIT * size)
-
-
-def _terms(trail: Trail) -> int:
-    """Return how many products a score is a sum of, at most, and some for what goes with them."""
-    rows = trail.examples.rows
-    return 16 + (rows.data.shape[1] if isinstance(rows, Dense) else int(np.diff(rows.indptr).max(initial=0)))
-
-
-def _row(trail: Trail, step: int) -> int:
-    i = int(trail.trace[step]) // len(trail.start)
-    return i if trail.kept is None else int(trail.kept[i])
+    return bool(np.abs(end - trail.end).max() <= (8 * k + 16 + most_terms(trail.examples.rows)) * _UNIT * size)
 
 
 def _as_a_whole(model: Any, trail: Trail, of_lead: float, terms: int) -> list[str]:
@@ -474,9 +436,9 @@ def _as_a_whole(model: Any, trail: Trail, of_lead: float, terms: int) -> list[st
     if not hasattr(model, "scaling_") and not abs(radius**2 - model.radius_**2) <= slack:
         wrong.append(f"the largest norm of a row is {radius:.6g}, the model saw {model.radius_:.6g}")
     if model.stop_reason_ == Stop.SEPARATED and len(model.record_.runs) == 1:  # else it is said of the last piece
-        leads = separations(trail.examples, np.ascontiguousarray(trail.end[:, :-1]), trail.end[:, -1])
-        nearest = int(leads.argmin())
-        if not leads[nearest] > trail.rule.margin - of_lead:
-            row = nearest if trail.kept is None else int(trail.kept[nearest])
+        scores = separations(trail.examples, np.ascontiguousarray(trail.end[:, :-1]), trail.end[:, -1])
+        nearest = int(scores.argmin())
+        if not scores[nearest] > trail.rule.margin - of_lead:
+            row = trail.number(nearest)
             wrong.append(f"the run ended separated, but row {row} is on the wrong side of its plane")
     return wrong

@@ -19,10 +19,10 @@ from linsep.learn.driver import fit
 from linsep.learn.evaluation import separations
 from linsep.learn.passes import Hooks, State
 from linsep.learn.weights import Weights, norm
-from linsep.problem import Array, Batch, Dense, Examples, Problem, Stop, take
+from linsep.problem import Array, Batch, Examples, Problem, Stop, take
 from linsep.prove.bounds.audits import Trail, retrace
 from linsep.prove.bounds.intervals import clopper_pearson, log_choices, upwards
-from linsep.prove.bounds.margin_bracket import root
+from linsep.prove.bounds.margin_bracket import most_terms, root
 from linsep.prove.bounds.mistake_bounds import squared_radius
 from linsep.prove.notebook_tables import notebook_html
 
@@ -77,12 +77,10 @@ class ErrorBound:
 
     def __repr__(self) -> str:
         if self.reason is not None:
-            said = f"does not apply: {self.reason}"
-        elif self.lower > 0:
-            said = f"{self.lower:.4g} <= error <= {self.value:.4g}"
-        else:
-            said = f"error <= {self.value:.4g}" + (", vacuous: every error is at most 1" if self.vacuous else "")
-        return f"ErrorBound({self.name}: {said})"
+            return f"ErrorBound({self.name}: does not apply: {self.reason})"
+        least = f"{self.lower:.4g} <= " if self.lower > 0 else ""
+        most = ", vacuous: every error is at most 1" if self.vacuous and not least else ""
+        return f"ErrorBound({self.name}: {least}error <= {self.value:.4g}{most})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -197,22 +195,19 @@ def _held_out(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     name = "held-out rows"
     words = "exact binomial (Clopper-Pearson) interval around the share of held-out rows predicted wrong"
     assumptions = (_IID, "the held-out rows took no part in training, nor in any choice about it")
-    if X is None:
-        return ErrorBound(name, math.nan, words, assumptions, reason="it needs held-out rows")
-    labels = class_labels(y)
-    predicted, rows = model.predict(X), len(labels)
+    labels = class_labels([] if X is None else y)
+    predicted, rows = model.predict(X) if X is not None else labels, len(labels)
     if len(predicted) != rows:
         raise ValueError(f"X_test has {len(predicted)} rows but y_test has {rows} labels")
     if rows == 0:
         return ErrorBound(name, math.nan, words, assumptions, reason="it needs held-out rows")
-    known = set(model.classes_.tolist())
-    if known.isdisjoint(labels.tolist()):
+    if set(model.classes_.tolist()).isdisjoint(labels.tolist()):
         raise ValueError(
             f"no label of y_test is a class of the model: y_test has {type(labels.tolist()[0]).__name__} labels like "
             f"{labels.tolist()[0]!r}, the model has {type(model.classes_.tolist()[0]).__name__} labels like "
             f"{model.classes_.tolist()[0]!r}"
         )
-    wrong = sum(said != label for said, label in zip(predicted.tolist(), labels.tolist(), strict=True))
+    wrong = sum(guess != label for guess, label in zip(predicted.tolist(), labels.tolist(), strict=True))
     low, high = clopper_pearson(wrong, rows, delta=delta)
     words = f"{wrong} of {rows} held-out rows are predicted wrong; {words}"
     return ErrorBound(name, high, words, assumptions, lower=low)
@@ -291,6 +286,13 @@ def _retraces(model: Any, trail: Trail, support: Array) -> bool:
     return np.array_equal(state.weights.W, model.coef_) and np.array_equal(state.weights.b, model.intercept_)
 
 
+def _no_single_plane(model: Any) -> str | None:
+    """Return why the bounds for one plane do not apply to a model, if they do not."""
+    if not hasattr(model, "coef_") or getattr(model, "keep", "last") == "vote":
+        return "the model does not predict with a single plane"
+    return "it needs two classes" if len(model.coef_) > 1 else None
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Margin
 
@@ -306,10 +308,8 @@ def _margin(model: Any, X: Any, y: Any, delta: float, radius: float | None) -> E
         "no row is ever longer than the longest training row (give radius= if a bound is known)"
     )  # fmt: skip
     assumptions = (_IID, known)
-    if not hasattr(model, "coef_") or getattr(model, "keep", "last") == "vote":
-        return ErrorBound(name, math.nan, words, assumptions, reason="the model does not predict with a single plane")
-    if len(model.coef_) > 1:
-        return ErrorBound(name, math.nan, words, assumptions, reason="it needs two classes")
+    if reason := _no_single_plane(model):
+        return ErrorBound(name, math.nan, words, assumptions, reason=reason)
     X = matrix_for(model, X)
     labels = class_codes(class_labels(y), model.classes_)
     check_same_length(X, labels)
@@ -323,9 +323,8 @@ def _margin(model: Any, X: Any, y: Any, delta: float, radius: float | None) -> E
     r = math.hypot(max(longest, radius or 0.0), 1.0 if offset else 0.0) * _UP
     if size == 0 or r == 0:
         return ErrorBound(name, math.nan, words, assumptions, reason="there is no plane: w = 0")
-    terms = rows.data.shape[1] if isinstance(rows, Dense) else int(np.diff(rows.indptr.astype(np.int64)).max(initial=0))
     distances = separations(data, model.coef_, model.intercept_) / size
-    distances -= (terms + 8) * (2.0**-52 * r + 2.0**-1074 / size)  # of rounding and underflow
+    distances -= (most_terms(rows) + 8) * (2.0**-52 * r + 2.0**-1074 / size)  # of rounding and underflow
     n = len(distances)
     rho = r * np.geomspace(1e-4, 1.0, 400)
     short = np.array([np.clip(1 - distances / each, 0.0, 1.0).mean() for each in rho])
@@ -353,13 +352,11 @@ def _of_halfspaces(model: Any, X: Any, y: Any, delta: float) -> tuple[ErrorBound
     )
     plain = (_IID,)
     written = (_IID, "the plane is one of finitely many: its weights are doubles; halfspaces are infinitely many")
-    reason = None
-    if not hasattr(model, "coef_") or getattr(model, "keep", "last") == "vote":
-        reason = "the model does not predict with a single plane"
-    elif len(model.coef_) > 1:
-        reason = "it needs two classes"
-    elif getattr(model, "scaling_", None) is not None or hasattr(model, "reading_"):
-        reason = "the columns were chosen or scaled by these rows" if _chosen(model) else None
+    reason = _no_single_plane(model)
+    if reason is None and (
+        getattr(model, "scaling_", None) is not None or getattr(model, "reading_", {}).get("levels")
+    ):
+        reason = "the columns were chosen or scaled by these rows"
     if reason is not None:
         return (
             ErrorBound(vc, math.nan, growth, plain, reason=reason),
@@ -393,9 +390,3 @@ def _log_growth(m: int, D: int) -> Decimal:
         term = term * (m - i) // (i + 1)
         total += term
     return Decimal(total).ln()
-
-
-def _chosen(model: Any) -> bool:
-    """Say whether the features themselves depend on the rows: their scale, or words that are columns."""
-    layout = getattr(model, "reading_", {})
-    return getattr(model, "scaling_", None) is not None or bool(layout.get("levels"))

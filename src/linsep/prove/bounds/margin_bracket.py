@@ -27,14 +27,14 @@ GRID = 2**53  # multipliers are whole multiples of 1/GRID
 _UNIT = 2.0**-53  # relative error of one operation
 _TINY = 2.0**-1074  # absolute error of one product that underflows
 _EXACT_SUPPORT = 200  # rows whose plane is solved for in integers
-_EXACT_ROWS = 4096  # rows computed in integers before the coarse bound is taken as it is
+_EXACT_ROWS, _EXACT_BLOCK = 4096, 64  # rows computed in integers before the coarse bound is taken as it is; at a time
 
 
 # ---------------------------------------------------------------------------------------------------------------
 # The vectors whose nearest point gives the margin
 
 
-class Heights(NamedTuple):
+class Slacks(NamedTuple):
     """How far every row is on its right side: for more than two classes over its nearest rival."""
 
     values: Floats  # (n,)
@@ -102,18 +102,18 @@ class Hull(NamedTuple):
         offsets = self.unit * v[self.blocks * d :] if self.unit else np.full(self.blocks, b)
         return np.ascontiguousarray(W), offsets
 
-    def heights(self, W: Floats, b: Floats) -> Heights:
-        """Return ``y (w·x + b)`` of every row, or its lead over the nearest rival; one pass over the rows."""
+    def slacks(self, W: Floats, b: Floats) -> Slacks:
+        """Return ``y (w·x + b)`` of every row, or its score beyond that of the nearest rival, in one pass."""
         S, y = scores(self.rows, W, b), self.data.y
         if self.blocks == 1:
             values = S[:, 0]
             np.negative(values, out=values, where=y == 0)
-            return Heights(values, y == 0)
+            return Slacks(values, y == 0)
         every = np.arange(len(S))
-        own = S[every, y].copy()
+        true = S[every, y].copy()
         S[every, y] = -np.inf
         rival = S.argmax(axis=1)
-        return Heights(own - S[every, rival], rival)
+        return Slacks(true - S[every, rival], rival)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def rounded(value: Fraction, *, up: bool) -> float:
 def lower(hull: Hull, W: Floats, b: Floats, norms: Floats, target: float, clock: Clock) -> float:
     """Return a lower bound on the margin of the plane: good to ``target`` if doubles are, else by way of integers."""
     square = _squared(W) + (_squared(b) if hull.form == "augmented" else 0)
-    sure = hull.heights(W, b).values
+    sure = hull.slacks(W, b).values
     with np.errstate(over="ignore", invalid="ignore"):
         sure -= _errors(hull, W, b, norms)
     sure[~np.isfinite(sure)] = -np.inf
@@ -169,9 +169,9 @@ def lower_exactly(hull: Hull, W: Array, b: Array, clock: Clock) -> tuple[Array, 
     everyone = np.arange(len(hull.data.y))
     if hull.form == "affine" and hull.blocks == 1:
         numbers, common = _over_common(np.column_stack((W, [Fraction(0)])))
-        heights = [score[0] / common for score in _exact_scores(hull, numbers, 0, everyone, clock)]
-        above = min(h for h, c in zip(heights, hull.data.y.tolist(), strict=True) if c == 1)
-        below = max(h for h, c in zip(heights, hull.data.y.tolist(), strict=True) if c == 0)
+        scores = [score[0] / common for score in _exact_scores(hull, numbers, 0, everyone, clock)]
+        above = min(s for s, c in zip(scores, hull.data.y.tolist(), strict=True) if c == 1)
+        below = max(s for s, c in zip(scores, hull.data.y.tolist(), strict=True) if c == 0)
         b = np.array([-(above + below) / 2], dtype=object)
     numbers, _ = _over_common(np.column_stack((W, b)))
     least = _least_of(hull, numbers, 0, everyone, clock)
@@ -186,20 +186,25 @@ def _over_common(table: Array) -> tuple[Array, int]:
 
 
 def _least_of(hull: Hull, numbers: Any, exponent: int, which: Array, clock: Clock) -> Fraction:
-    """Return the least height of some rows under integer weights, times a power of two, in exact arithmetic."""
+    """Return the least slack of some rows under integer weights, times a power of two, in exact arithmetic."""
     values: list[Fraction] = []
     scores = _exact_scores(hull, numbers, exponent, which, clock)
-    for score, own in zip(scores, hull.data.y[which].tolist(), strict=True):
+    for score, y in zip(scores, hull.data.y[which].tolist(), strict=True):
         if hull.blocks == 1:
-            values.append((2 * own - 1) * score[0])
+            values.append((2 * y - 1) * score[0])
         else:
-            values.append(score[own] - max(s for c, s in enumerate(score) if c != own))
+            values.append(score[y] - max(s for c, s in enumerate(score) if c != y))
     return min(values)
 
 
+def most_terms(rows: Rows) -> int:
+    """Return how many products a score is a sum of, at most."""
+    return rows.data.shape[1] if isinstance(rows, Dense) else int(np.diff(rows.indptr).max(initial=0))
+
+
 def _errors(hull: Hull, W: Floats, b: Floats, norms: Floats) -> Floats:
-    """Bound the rounding of every height (Higham 2002, section 3.1): n u Σ|w_j x_j|, and Σ|w_j x_j| <= ‖w‖‖x‖."""
-    terms = hull.data.n_features if isinstance(hull.rows, Dense) else int(np.diff(hull.rows.indptr).max(initial=0))
+    """Bound the rounding of every slack (Higham 2002, section 3.1): n u Σ|w_j x_j|, and Σ|w_j x_j| <= ‖w‖‖x‖."""
+    terms = most_terms(hull.rows)
     scale = float(np.abs(W).max(initial=0.0)) or 1.0
     largest = scale * float(np.sqrt(np.square(W / scale).sum(axis=1)).max())
     bounds: Floats = largest * norms
@@ -210,29 +215,23 @@ def _errors(hull: Hull, W: Floats, b: Floats, norms: Floats) -> Floats:
 
 
 def _least_exactly(hull: Hull, W: Floats, b: Floats, sure: Floats, clock: Clock) -> Fraction:
-    """Return the least height in exact arithmetic, looking at rows while their bound lies below what was found."""
+    """Return the least slack in exact arithmetic, of rows in turn while their bound lies below what others have."""
     order = np.argsort(sure)
     numbers, exponent = over_power(np.concatenate((W, b[:, None]), axis=1))
-    least: Fraction | None = None
-    looked = 0
-    for start in range(0, len(order), 64):
-        block = order[start : start + 64]
-        if least is not None and (Fraction(float(sure[block[0]])) if sure[block[0]] > -np.inf else least) >= least:
+    least = _least_of(hull, numbers, exponent, order[:_EXACT_BLOCK], clock)
+    for start in range(_EXACT_BLOCK, len(order), _EXACT_BLOCK):
+        bound = float(sure[order[start]])
+        if bound == -math.inf:  # no pass in doubles bounds these rows: below all that a slack can be
+            top = Fraction(float(np.abs(hull.rows.data).max(initial=0))) * hull.data.n_features
+            beyond = -2 * (top * Fraction(float(np.abs(W).max())) + Fraction(float(np.abs(b).max())))
+        else:
+            beyond = Fraction(bound)
+        if beyond >= least:
             break
-        if looked >= _EXACT_ROWS:
-            bound = float(sure[block[0]])
-            return min(least or Fraction(0), Fraction(bound) if math.isfinite(bound) else -_reach(hull, W, b))
-        value = _least_of(hull, numbers, exponent, block, clock)
-        least = value if least is None else min(least, value)
-        looked += len(block)
-    assert least is not None
+        if start >= _EXACT_ROWS:
+            return min(least, beyond)
+        least = min(least, _least_of(hull, numbers, exponent, order[start : start + _EXACT_BLOCK], clock))
     return least
-
-
-def _reach(hull: Hull, W: Floats, b: Floats) -> Fraction:
-    """Return more than any height can be, for rows that no pass in doubles can bound."""
-    top = Fraction(float(np.abs(hull.rows.data).max(initial=0))) * hull.data.n_features
-    return 2 * (top * Fraction(float(np.abs(W).max())) + Fraction(float(np.abs(b).max())))
 
 
 def _exact_scores(hull: Hull, numbers: Any, exponent: int, which: Array, clock: Clock) -> list[list[Fraction]]:
@@ -240,12 +239,12 @@ def _exact_scores(hull: Hull, numbers: Any, exponent: int, which: Array, clock: 
     part = take(hull.rows, which)
     values, power = over_power(part.data)
     scale, one = Fraction(2) ** (power + exponent), Fraction(2) ** exponent
-    found = []
+    scores = []
     for k in range(len(which)):
         clock.check()
         row, columns = _row(part, values, k)
-        found.append([sum(map(mul, w[:-1][columns], row)) * scale + w[-1] * one for w in numbers])
-    return found
+        scores.append([sum(map(mul, w[:-1][columns], row)) * scale + w[-1] * one for w in numbers])
+    return scores
 
 
 def _row(rows: Rows, values: Any, k: int) -> tuple[Any, Any]:
@@ -278,8 +277,8 @@ class ExactPlane(NamedTuple):
         W, b = self.W.astype(np.float64), self.b
         if hull.form == "affine" and hull.blocks == 1:
             numbers, exponent = over_power(np.append(W, 0.0)[None, :])
-            heights, y = _exact_scores(hull, numbers, exponent, self.pairs // 2, clock), hull.data.y[self.pairs // 2]
-            ahead, behind = (min(h[0] * s for h, c in zip(heights, y, strict=True) if c == (s > 0)) for s in (1, -1))
+            scores, y = _exact_scores(hull, numbers, exponent, self.pairs // 2, clock), hull.data.y[self.pairs // 2]
+            ahead, behind = (min(t[0] * s for t, c in zip(scores, y, strict=True) if c == (s > 0)) for s in (1, -1))
             b = np.array([(behind - ahead) / 2], dtype=object)
         return W, b.astype(np.float64)
 
@@ -375,41 +374,27 @@ def on_grid(hull: Hull, pairs: Array, multipliers: Floats) -> Any:
 
 
 def _circulation(hull: Hull, pairs: Array, a: Any) -> Any:
-    """Balance what flows into and out of every class along a spanning forest of the pairs of classes in use.
+    """Balance what flows into and out of every class along a spanning forest of the strongest pairs of classes.
 
     Item (class, rival) with multiplier a is a flow of a from the rival to the class; offsets drop out of the bound when
-    the flow is a circulation.
+    the flow is a circulation. Leaves of the forest pass their excess on towards its roots.
     """
-    own, rival = hull.data.y[pairs // hull.data.classes], pairs % hull.blocks
-    excess = hull.marks(pairs).astype(object).T @ a  # (classes,)
-    strongest: dict[tuple[int, int], int] = {}
-    for k in np.argsort(a.astype(np.float64)):
-        strongest[min(own[k], rival[k]), max(own[k], rival[k])] = int(k)
-    # a forest by way of the strongest pairs first; leaves pass their excess on towards the root
-    neighbors: dict[int, list[tuple[int, int]]] = {c: [] for c in range(hull.blocks)}
-    parent = list(range(hull.blocks))
+    import scipy.sparse as sp
+    from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
-    def find(c: int) -> int:
-        while parent[c] != c:
-            c = parent[c]
-        return c
-
-    for (c, e), k in sorted(strongest.items(), key=lambda pair: -a[pair[1]]):
-        if find(c) != find(e):
-            parent[find(c)] = find(e)
-            neighbors[c].append((e, k))
-            neighbors[e].append((c, k))
-    leaves = [c for c in neighbors if len(neighbors[c]) == 1]
-    while leaves:
-        c = leaves.pop()
-        if not neighbors[c]:
-            continue
-        e, k = neighbors[c].pop()
-        neighbors[e].remove((c, k))
-        change = -excess[c] if own[k] == c else excess[c]
-        a[k] += change
-        excess[e] += excess[c]
-        excess[c] = 0
-        if len(neighbors[e]) == 1:
-            leaves.append(e)
+    classes, excess = hull.data.y[pairs // hull.data.classes], hull.marks(pairs).astype(object).T @ a  # (classes,)
+    ends = np.sort(np.column_stack((classes, pairs % hull.blocks)), axis=1)
+    strongest: dict[tuple[int, ...], int] = {}
+    for k in np.argsort(a.astype(np.float64))[::-1].tolist():
+        strongest.setdefault(tuple(ends[k].tolist()), k)
+    ranks = np.arange(1, len(strongest) + 1)
+    forest = minimum_spanning_tree(sp.csr_array((ranks, np.array(list(strongest)).T), (hull.blocks, hull.blocks)))
+    for root in np.unique(connected_components(forest, directed=False)[1], return_index=True)[1]:
+        reached, parents = breadth_first_order(forest, root, directed=False)
+        for c in reached[:0:-1].tolist():
+            parent = int(parents[c])
+            k = strongest[min(c, parent), max(c, parent)]
+            a[k] += -excess[c] if classes[k] == c else excess[c]
+            excess[parent] += excess[c]
+            excess[c] = 0
     return a

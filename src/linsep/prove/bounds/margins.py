@@ -22,7 +22,7 @@ from linsep.data.matrices import as_matrix
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.evaluation import squared_norms
-from linsep.problem import Array, Floats, MarginForm, Rows, take
+from linsep.problem import Array, Floats, MarginForm, Rows
 from linsep.prove.bounds import margin_bracket
 from linsep.prove.bounds.margin_bracket import Hull
 from linsep.prove.claims import Data
@@ -244,17 +244,17 @@ def of_data(
         scaled = scaled._replace(unit=rms if many else CHEAP_OFFSET * radius)
     solver = (_by_lagrangian if many else _by_nearest_point)(scaled, clock)
     with quiet_algebra(), np.errstate(over="ignore", invalid="ignore"):  # weights of a tiny margin overflow
-        found = _zero_row(scaled, near.squares) or _search(scaled, gap, solver, clock)
-    return _bracket(Hull(data, form), near, found, gap, clock, in_doubles)
+        point = _search(scaled, gap, solver, clock)
+    return _bracket(Hull(data, form), near, point, gap, clock, in_doubles)
 
 
-def _bracket(hull: Hull, near: InRange, found: MarginPoint, gap: float, clock: Clock, in_doubles: bool) -> Margin:
-    """Bound the largest margin with what was found; where no plane was, ask for an exact verdict."""
+def _bracket(hull: Hull, near: InRange, point: MarginPoint, gap: float, clock: Clock, in_doubles: bool) -> Margin:
+    """Bound the largest margin with what a search returned; where it has no plane, ask for an exact verdict."""
     data, form, one = hull.data, hull.form, hull.blocks == 1
-    a = margin_bracket.on_grid(hull, found.pairs, found.multipliers)
-    upper = margin_bracket.upper(hull, found.pairs, a, clock)
-    W: Any = found.W
-    b: Any = np.ldexp(found.b, near.exponent) if form != "origin" else np.zeros(hull.blocks)
+    a = margin_bracket.on_grid(hull, point.pairs, point.multipliers)
+    upper = margin_bracket.upper(hull, point.pairs, a, clock)
+    W: Any = point.W
+    b: Any = np.ldexp(point.b, near.exponent) if form != "origin" else np.zeros(hull.blocks)
     lower = -math.inf
     norms = near.norms(data.n_features)
     if W.any():
@@ -262,7 +262,7 @@ def _bracket(hull: Hull, near: InRange, found: MarginPoint, gap: float, clock: C
     if not lower > 0:  # raises NotSeparable where there is no plane
         W, b = _decided(data, clock)
         b, lower = margin_bracket.lower_exactly(hull, W, b, clock)
-    pairs = found.pairs
+    pairs = point.pairs
     enough = lower >= upper * (1 - gap) or (in_doubles and W.dtype == object)
     exact = None if enough else margin_bracket.optimum(hull, pairs, clock)
     if exact is not None:
@@ -314,16 +314,6 @@ def _decided(data: Data, clock: Clock) -> tuple[Array, Array]:
 # Search
 
 
-def _zero_row(hull: Hull, squares: Floats) -> MarginPoint | None:
-    """Return the hull of one row that is zero, where there is one and nothing can lift it off the plane."""
-    if hull.form == "origin":
-        for i in np.flatnonzero(squares == 0):  # the squares of tiny rows underflow to zero
-            if not take(hull.rows, np.array([i])).data.any():
-                pair = np.array([i * hull.data.classes + (hull.data.y[i] == 0)])
-                return _nowhere(hull, pair, np.ones(1))
-    return None
-
-
 def _nowhere(hull: Hull, pairs: Array, multipliers: Floats) -> MarginPoint:
     """Return what is found where no plane is: only the multipliers."""
     return MarginPoint(np.zeros((hull.blocks, hull.data.n_features)), np.zeros(hull.blocks), pairs, multipliers)
@@ -342,19 +332,19 @@ def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> MarginPoint:
         if not 0 < size < math.inf:
             return _nowhere(hull, pairs, multipliers)
         W, offsets = hull.weights(v / size, b / size)
-        looked = hull.heights(W, offsets)
-        below = np.flatnonzero(looked.values * size < 1 - gap / 4)
-        fresh = np.setdiff1d(looked.pairs(below, hull.data.classes), pool)
+        slacks = hull.slacks(W, offsets)
+        below = np.flatnonzero(slacks.values * size < 1 - gap / 4)
+        fresh = np.setdiff1d(slacks.pairs(below, hull.data.classes), pool)
         if len(fresh) == 0 and tol <= gap / 16:
             if hull.form == "affine" and hull.blocks == 1:  # to the middle between the classes
-                ahead, behind = (looked.values[hull.data.y == c].min() for c in (1, 0))
+                ahead, behind = (slacks.values[hull.data.y == c].min() for c in (1, 0))
                 offsets = offsets + (behind - ahead) / 2
             return MarginPoint(W, offsets, pairs, multipliers)
         # no use in solving much better than the set is known; but if it is known, as well as can be
-        tol = 0.1 * float(max(0.0, 1 - looked.values.min() * size)) if len(fresh) else 0.0
+        tol = 0.1 * float(max(0.0, 1 - slacks.values.min() * size)) if len(fresh) else 0.0
         step = max(1000, min(2 * hull.size, len(pool) // 2))
         if len(fresh) > step:
-            fresh = fresh[np.argpartition(looked.values[fresh // hull.data.classes], step)[:step]]
+            fresh = fresh[np.argpartition(slacks.values[fresh // hull.data.classes], step)[:step]]
         pool = np.concatenate((pool, fresh))
 
 

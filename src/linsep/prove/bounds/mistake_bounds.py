@@ -18,9 +18,8 @@ from linsep.clock import Clock
 from linsep.data.arrays import to_rows
 from linsep.data.matrices import as_matrix
 from linsep.errors import NotSeparable
-from linsep.learn.weights import Weights
-from linsep.problem import Array, Dense, Floats, MarginForm, Rows, Sparse, take
-from linsep.prove.bounds.margin_bracket import root, rounded
+from linsep.problem import Floats, MarginForm, Rows, Sparse, take
+from linsep.prove.bounds.margin_bracket import most_terms, root, rounded
 from linsep.prove.bounds.margins import Margin, in_range, largest_margin
 from linsep.prove.check.integers import over_power
 from linsep.prove.notebook_tables import notebook_html
@@ -148,13 +147,21 @@ def mistake_bound(
     if not (math.isfinite(eta0) and eta0 > 0 and math.isfinite(update_margin) and update_margin >= 0):
         raise ValueError(f"eta0 must be positive and update_margin not negative, got {eta0!r} and {update_margin!r}")
     form: MarginForm = "augmented" if fit_intercept else "origin"
-    margin = _margin(X, y, form, gap, clock) if margin is None else margin
+    try:
+        margin = largest_margin(X, y, form=form, gap=gap, clock=clock) if margin is None else margin
+    except NotSeparable as error:
+        rows = len(np.unique(error.refutation.rows))
+        raise NotSeparable(
+            f"no plane separates the classes, so the mistakes never end: {rows} rows contradict each other, see "
+            ".refutation",
+            refutation=error.refutation,
+        ) from None
     if margin.form != form:
         raise ValueError(f"the bound needs the margin in the {form} form, got {margin.form!r}")
     refuse_rounding(X)
-    rows = to_rows(as_matrix(X))
+    data = to_rows(as_matrix(X))
     machines = len(np.atleast_2d(margin.w))
-    low, high = squared_radius(rows)
+    low, high = squared_radius(data)
     low_update, high_update = (square + fit_intercept for square in (low, high))
     if machines > 1:
         low_update, high_update = 2 * low_update, 2 * high_update
@@ -170,7 +177,7 @@ def mistake_bound(
     if margin.lower > 0:
         run = _Run(high_update + extra, Fraction(margin.lower), (ahead - away) / eta, size / eta**2)
         upper = _largest_count(*run, up=True)
-        covered = _covers_floats(run, upper, eta, rows)
+        covered = _covers_floats(run, upper, eta, data)
     return Bound(
         mistakes=math.floor(upper) if math.isfinite(upper) else upper,
         lower=min(lower, upper),
@@ -181,19 +188,6 @@ def mistake_bound(
         formula=_formula(fit_intercept, machines, bool(size), update_margin > 0),
         covers_floats=covered,
     )
-
-
-def _margin(X: Any, y: Any, form: MarginForm, gap: float, clock: Clock | None) -> Margin:
-    """Return the largest margin, or raise NotSeparable with the exact proof that there is none."""
-    try:
-        return largest_margin(X, y, form=form, gap=gap, clock=clock)
-    except NotSeparable as found:
-        rows = len(np.unique(found.refutation.rows))
-        raise NotSeparable(
-            f"no plane separates the classes, so the mistakes never end: {rows} rows contradict each other, see "
-            ".refutation",
-            refutation=found.refutation,
-        ) from None
 
 
 class _Run(NamedTuple):
@@ -227,7 +221,7 @@ def _covers_floats(run: _Run, upper: float, eta: Fraction, rows: Rows) -> bool:
     if not math.isfinite(upper):
         return False
     made, unit, tiny = math.floor(upper) + 1, Fraction(1, 2**53), Fraction(1, 2**1074)
-    d = rows.data.shape[1] if isinstance(rows, Dense) else int(np.diff(rows.indptr.astype(np.int64)).max(initial=0))
+    d = most_terms(rows)
     root_d = math.isqrt(d) + 2
     longest = Fraction(root(run.update, up=True))  # at least the norm of an update
     reach = Fraction(root(run.size, up=True)) + 2 * made * longest
@@ -285,20 +279,13 @@ def squared_radius(rows: Rows) -> tuple[Fraction, Fraction]:
     """Return bounds on the largest squared norm of a row; they are equal unless very many rows come near to it."""
     near = in_range(rows)
     rows, squares, largest = near.rows, near.squares, float(near.squares.max())
-    terms = rows.data.shape[1] if isinstance(rows, Dense) else int(np.diff(rows.indptr).max(initial=0))
-    error = (terms + 2) * 2.0**-52  # relative, of a sum of squares (Higham 2002, section 3.1), twice over
+    error = (most_terms(rows) + 2) * 2.0**-52  # relative, of a sum of squares (Higham 2002, section 3.1), twice over
     longest = np.flatnonzero(squares >= largest * (1 - 2 * error))
     scale = Fraction(4) ** near.exponent
     if len(longest) > _EXACT_ROWS:
         return Fraction(largest) * Fraction(1 - error) * scale, Fraction(largest) * Fraction(1 + error) * scale
-    exact = max(_exact_squares(take(rows, longest))) * scale
+    part = take(rows, longest)
+    values, power = over_power(np.asarray(part.data))
+    table = np.split(values, part.indptr[1:-1].astype(np.intp)) if isinstance(part, Sparse) else values
+    exact = max(sum(int(v) * int(v) for v in row) for row in table) * Fraction(4) ** power * scale
     return exact, exact
-
-
-def _exact_squares(rows: Rows) -> list[Fraction]:
-    """Return the squared norms of some rows as fractions."""
-    values, power = over_power(np.asarray(rows.data))
-    parts: list[Array] = (
-        np.split(values, rows.indptr[1:-1].astype(np.intp)) if isinstance(rows, Sparse) else list(values)
-    )
-    return [Fraction(sum(int(v) * int(v) for v in part)) * Fraction(4) ** power for part in parts]

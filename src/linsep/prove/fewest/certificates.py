@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from linsep.prove.fewest.search import Search
 
 BITS = 20  # weights of a packing are multiples of 2**-BITS
-_SHORT = 10  # rows up to which integers of full length are as fast as digits found by floats
+_SHORT = 10  # rows up to which integers of full length are as fast as digits that floats find
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ class Pool:
         signs = np.repeat([1, -1], (len(cut.plus), len(cut.minus)))
         A, shifts = integer_rows(data, ids)
         if len(ids) > _SHORT:
-            found = exact_solve.dependency(raw_differences(data, ids) * signs[:, None], np.ones(len(ids)), Clock())
-            exact = _signed(found, signs)
+            solution = exact_solve.dependency(raw_differences(data, ids) * signs[:, None], np.ones(len(ids)), Clock())
+            exact = _signed(solution, signs)
             if max(exact) > 0 and cancels(A, shifts, exact):
                 return algebra.primitive(exact)
         turned = fmpz_mat([[int(sign) * v for v in row] for sign, row in zip(signs.tolist(), A.tolist(), strict=True)])

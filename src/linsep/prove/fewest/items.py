@@ -116,15 +116,14 @@ def _ask(clock: Clock, cells: int) -> None:
 
 def _pairs(points: Array, classes: Array, C: int) -> list[tuple[int, int]]:
     """Return places of inequalities that tell equal rows of different classes from each other."""
-    found = []
-    V = C - 1
+    V, pairs = C - 1, []
     for k in range(len(points)):
         j = k + 1
         while j < len(points) and points[j] == points[k]:
             a, b = int(classes[k]), int(classes[j])
-            found.append((k * V + b - (b > a), j * V + a - (a > b)))
+            pairs.append((k * V + b - (b > a), j * V + a - (a > b)))
             j += 1
-    return found
+    return pairs
 
 
 def _whitened(Z: Floats, clock: Clock) -> tuple[Floats, Floats]:

@@ -119,15 +119,11 @@ class Search:
 
     def reopen(self, node: Node, bound: float) -> None:
         """Take up a node again that turned out to prove less than it promised."""
-        node.dead, node.children, node.packing = None, (), []
-        node.bound = bound
-        keep: list[Node] = []
-        stack = [self.root]
-        while stack:
-            here = stack.pop()
-            stack += here.children
-            keep.append(here)
-        alive = {id(each) for each in keep}
+        node.dead, node.children, node.packing, node.bound = None, (), [], bound
+        tree = [self.root]  # what is left of it without the children of the node
+        for each in tree:
+            tree += each.children
+        alive = {id(each) for each in tree}
         self.open = [entry for entry in self.open if id(entry[2]) in alive and entry[2] is not node]
         self.open.append((bound, 0, node))
         heapq.heapify(self.open)
@@ -160,8 +156,7 @@ class Search:
         piece = max(1, min(steps, int(_WORK / (10 * items.Z.size + 1))))
         for start in range(0, steps, piece):
             count = min(piece, steps - start)
-            found = line_search.improve(items.Z, items.cost, items.V, w, count, seed * 1009 + start)
-            if found < self.upper:
+            if line_search.improve(items.Z, items.cost, items.V, w, count, seed * 1009 + start) < self.upper:
                 self.adopt(w)
             self.clock.check()
 

@@ -24,9 +24,6 @@ from linsep.errors import DataError
 from linsep.problem import Array, Values
 from linsep.prove.numbers.decimals import in_doubles
 
-if TYPE_CHECKING:
-    from linsep.data.columnar import TypedSource
-
 BINARY: Values = "binary"
 DECIMAL: Values = "decimal"
 _EXACT = 2**53  # floats hold integers up to here

@@ -28,9 +28,9 @@ from linsep.prove.linear_algebra.algebra import Solver, entries, first_independe
 
 FEWEST = 300  # unknowns for which it is worth while
 _OTHERS = 100  # unknowns beside the categories, at most
-_CELLS = 1 << 27  # of the rows in these
-_WORD = 1 << 62
-_PAIRS = 2  # of every category to begin with
+_CELLS = 1 << 27  # of the rows in these: a gigabyte
+_WORD = 1 << 62  # sums below it are machine integers
+_PAIRS = 2  # of every category to begin with: fewer take more rounds, more a larger problem
 _DIMENSIONS = 2000  # a basis of more takes gigabytes
 
 
@@ -44,11 +44,6 @@ class Categories:
     others: list[int]  # the other unknowns
     x: Array  # (rows, others) integers
 
-    @property
-    def size(self) -> int:
-        """How many categories there are."""
-        return len(self.block)
-
     @cached_property
     def sides(self) -> tuple[Array, Array]:
         """Which rows bound the unknown of their category from below, and which from above; equations do both."""
@@ -57,11 +52,9 @@ class Categories:
 
     @cached_property
     def pivots(self) -> Array:
-        """One row of every category."""
-        found = np.zeros(self.size, dtype=np.intp)
-        own = np.flatnonzero(self.category >= 0)
-        found[self.category[own[::-1]]] = own[::-1]
-        return found
+        """The first row of every category."""
+        numbers, first = np.unique(self.category, return_index=True)
+        return first[numbers >= 0]
 
     @cached_property
     def without_pivots(self) -> tuple[Array, Array]:
@@ -70,119 +63,99 @@ class Categories:
         left[self.pivots] = False
         return np.flatnonzero(left & (self.category >= 0)), np.flatnonzero(self.category < 0)
 
-    def products(self, gamma: list[int]) -> Any:
-        """Return ``x·γ`` of every row: machine integers, or objects where they are too long."""
-        top = int(np.abs(self.x).max(initial=0))
-        if top * sum(map(abs, gamma)) < _WORD:
-            return self.x @ np.array(gamma, dtype=np.int64)
-        found: Any = np.zeros(len(self.x), dtype=object)
+    def products(self, gamma: list[int], rows: Any = slice(None)) -> Any:
+        """Return ``x·γ`` of rows: machine integers, or objects where they are too long."""
+        x = self.x[rows]
+        if int(np.abs(x).max(initial=0)) * sum(map(abs, gamma)) < _WORD:
+            return x @ np.array(gamma, dtype=np.int64)
+        total: Any = np.zeros(len(x), dtype=object)
         for j, value in enumerate(gamma):
             self.system.clock.check()
-            found = found + self.x[:, j].astype(object) * value
-        return found
+            total = total + x[:, j].astype(object) * value
+        return total
+
+    def lifted(self, gamma: list[int], rows: Array) -> list[int]:
+        """Return ``γ`` with unknowns of categories that make one row of each of these zero."""
+        full = [0] * self.system.unknowns
+        for value, u in zip(gamma, self.others, strict=True):
+            full[u] = value
+        if any(gamma):
+            for u, score in zip(self.block[self.category[rows]].tolist(), self.products(gamma, rows), strict=True):
+                full[u] = -int(score)
+        return full
 
     def extremes(self, values: Any, which: Array, sign: int) -> Array:
         """Return for every category the row of the least value (sign 1) or the largest (-1) of some; -1 if none."""
         rows = np.flatnonzero(which & (self.category >= 0))
-        keys = values[rows] if sign > 0 else -values[rows]
-        order = rows[np.lexsort((keys, self.category[rows]))] if keys.dtype != object else rows[_sorted(keys)]
-        if keys.dtype == object:
-            order = order[np.argsort(self.category[order], kind="stable")]
-        found = np.full(self.size, -1, dtype=np.intp)
-        found[self.category[order[::-1]]] = order[::-1]
-        return found
+        order = rows[np.lexsort((values[rows] * sign, self.category[rows]))]
+        first = np.full(len(self.block), -1, dtype=np.intp)
+        first[self.category[order[::-1]]] = order[::-1]
+        return first
 
-    def constraints(self, first: Array, second: Array, alone: Array) -> Constraints:
+    def constraints(self, first: Array, second: Array, ungrouped: Array) -> Constraints:
         """Return rows ``x_first - x_second >= 0``, and some rows without a category, in the other unknowns."""
-        data = self.system.data
-        X = np.vstack((self.x[first] - self.x[second], self.x[alone]))
-        y = np.concatenate((np.ones(len(first), dtype=np.intp), data.y[alone]))
-        equal = np.concatenate((np.zeros(len(first), dtype=bool), self.system.equal[alone]))
-        return Constraints(
-            Data(Dense(np.ascontiguousarray(X)), y, X.shape[1], 2, False), equal, clock=self.system.clock
-        )
-
-
-def _sorted(keys: Any) -> Array:
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
+        X = np.vstack((self.x[first] - self.x[second], self.x[ungrouped]))
+        y = np.concatenate((np.ones(len(first), dtype=np.intp), self.system.data.y[ungrouped]))
+        equal = np.concatenate((np.zeros(len(first), dtype=bool), self.system.equal[ungrouped]))
+        data = Data(Dense(np.ascontiguousarray(X)), y, X.shape[1], 2, False)
+        return Constraints(data, equal, clock=self.system.clock)
 
 
 def categories_of(system: Constraints, fewest: int | None = None) -> Categories | None:
     """Return the categories of a wide sparse system; None if it has too many unknowns beside them, or is not one."""
-    data, rows = system.data, system.data.rows
+    data, rows, d = system.data, system.data.rows, system.data.n_features
     fewest = FEWEST if fewest is None else fewest
     if system.basis is not None or data.classes != 2 or not isinstance(rows, Sparse) or system.unknowns <= fewest:
         return None
     indices, n = rows.indices.astype(np.intp), len(data.y)
-    counts = np.bincount(indices[rows.data != 0], minlength=data.n_features)
-    ones = np.bincount(indices[rows.data == 1], minlength=data.n_features)
+    counts = np.bincount(indices[rows.data != 0], minlength=d)
+    ones = np.bincount(indices[rows.data == 1], minlength=d)
     lines = np.repeat(np.arange(n), np.diff(rows.indptr).astype(np.intp))
-    by_column = np.argsort(indices, kind="stable")
-    starts = np.concatenate(([0], np.cumsum(np.bincount(indices, minlength=data.n_features))))
+    columns = np.split(np.argsort(indices, kind="stable"), np.cumsum(np.bincount(indices, minlength=d))[:-1])
     category = np.full(n, -1, dtype=np.intp)
     block: list[int] = []
     for j in np.argsort(counts, kind="stable").tolist():  # rare ones first: they are the most
         if counts[j] == 0 or ones[j] != counts[j]:
             continue
-        own = by_column[starts[j] : starts[j + 1]]
-        own = lines[own[rows.data[own] != 0]]
-        if (category[own] < 0).all():
-            category[own] = len(block)
+        members = lines[columns[j][rows.data[columns[j]] != 0]]
+        if (category[members] < 0).all():
+            category[members] = len(block)
             block.append(j)
         elif counts[j] * 2 > n and len(block) > fewest:
             break
-    inside = np.zeros(data.n_features, dtype=bool)
-    inside[block] = True
-    others = np.flatnonzero(~inside)
+    others = np.setdiff1d(np.arange(d), block)
     if len(others) > _OTHERS or n * (len(others) + 1) > _CELLS:
         return None
-    place = np.full(data.n_features, -1, dtype=np.intp)
-    place[others] = np.arange(len(others))
+    position = np.full(d, -1, dtype=np.intp)
+    position[others] = np.arange(len(others))
+    inside = position[indices] >= 0
+    cells = rows.data[inside]
+    if not (np.rint(cells) == cells).all() or not float(np.abs(cells.astype(np.float64)).max(initial=0)) < 2.0**53:
+        return None
     x = np.zeros((n, len(others) + data.offset), dtype=np.int64)
-    there = place[indices] >= 0
-    cells = rows.data[there]
-    if cells.dtype.kind == "f" and not (np.rint(cells) == cells).all():
-        return None
-    if len(cells) and not float(np.abs(cells.astype(np.float64)).max()) < 2.0**53:
-        return None
-    x[lines[there], place[indices[there]]] = cells.astype(np.int64)
+    x[lines[inside], position[indices[inside]]] = cells.astype(np.int64)
     if data.offset:
         x[:, -1] = 1
-    unknowns = [*others.tolist(), *([data.n_features] if data.offset else [])]
+    unknowns = [*others.tolist(), *([d] if data.offset else [])]
     return Categories(system, np.array(block, dtype=np.intp), category, unknowns, x)
 
 
 def kept_columns(c: Categories, order: list[int]) -> tuple[list[int], Any]:
     """Return the first columns in ``order`` that all others depend on, and a basis of the vectors all rows are 0 on."""
-    owned, alone = c.without_pivots
-    rows = c.constraints(owned, c.pivots[c.category[owned]], alone)
+    grouped, ungrouped = c.without_pivots
+    rows = c.constraints(grouped, c.pivots[c.category[grouped]], ungrouped)
     V = rows.span(rows.ids, list(range(rows.unknowns)))[2]
     back = order[::-1]  # of several columns that depend on each other the last is not kept
-    full = [_full(c, [int(V[i, k]) for i in range(V.nrows())]) for k in range(V.ncols())]
-    R, _, rank = fmpz_mat(len(full), len(back), [vector[u] for vector in full for u in back]).rref()
+    vectors = [c.lifted([int(V[i, k]) for i in range(V.nrows())], c.pivots) for k in range(V.ncols())]
+    R, _, rank = fmpz_mat(len(vectors), len(back), [vector[u] for vector in vectors for u in back]).rref()
     dropped = {back[k] for k in algebra.leading(R, rank)}
     aliases = fmpz_mat(c.system.unknowns, rank)
     for k in range(rank):
-        for u, value in zip(back, algebra.primitive([int(R[rank - 1 - k, j]) for j in range(len(back))]), strict=True):
+        line = algebra.primitive([int(R[rank - 1 - k, j]) for j in range(len(back))])
+        for u, value in zip(back, line, strict=True):
             if value:
                 aliases[u, k] = value
     return [u for u in range(c.system.unknowns) if u not in dropped], aliases
-
-
-def _full(c: Categories, gamma: list[int]) -> list[int]:
-    """Return ``γ`` with the unknowns of the categories that make one row of each zero."""
-    found = [0] * c.system.unknowns
-    for value, u in zip(gamma, c.others, strict=True):
-        found[u] = value
-    if any(gamma):
-        scores = Categories(c.system, c.block, c.category, c.others, c.x[c.pivots]).products(gamma)
-        for u, score in zip(c.block.tolist(), scores.tolist(), strict=True):
-            found[u] = -int(score)
-    return found
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# The face
 
 
 class EliminatedFace:
@@ -190,16 +163,14 @@ class EliminatedFace:
 
     def __init__(self, c: Categories, decide: Any) -> None:
         self.c, self.clock, self.rng = c, c.system.clock, np.random.default_rng(0)
-        self.first, self.second = self._some_pairs()
-        self.alone = np.flatnonzero(c.category < 0)
+        self.first, self.second = self._random_pairs()
+        self.ungrouped = np.flatnonzero(c.category < 0)
         while True:
             self.clock.check()
-            self.inner = c.constraints(self.first, self.second, self.alone)
+            self.inner = c.constraints(self.first, self.second, self.ungrouped)
             self.outcome: Outcome = decide(self.inner)
-            A, self.shifts = self.inner.rows(self.outcome.ids)
-            self.A = A
-            unknowns = list(range(self.inner.unknowns))
-            self.null = algebra.echelon(A, unknowns, self.clock)[1]  # of the pairs that cancel
+            self.A, self.shifts = self.inner.rows(self.outcome.ids)  # of the pairs that cancel
+            self.null = algebra.echelon(self.A, list(range(self.inner.unknowns)), self.clock)[1]
             if not self._add_pairs():
                 break
         dimension = self.null.ncols() + int(np.count_nonzero(~self.tight))
@@ -209,20 +180,17 @@ class EliminatedFace:
                 "as it does where all rows of a level have one response: leave out such levels, or merge them"
             )  # fmt: skip
 
-    def _some_pairs(self) -> tuple[Array, Array]:
-        """Return random rows that bound the unknowns of their categories from below and from above."""
+    def _random_pairs(self) -> tuple[Array, Array]:
+        """Return rows that bound the unknowns of their categories from below and from above."""
         below, above = self.c.sides
-        found = []
+        pairs = []
         for _ in range(_PAIRS):
             random = self.rng.integers(0, 1 << 62, len(self.c.category))
-            found.append(self._different(self.c.extremes(random, below, 1), self.c.extremes(random, above, 1)))
-        first, second = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            first, second = self.c.extremes(random, below, 1), self.c.extremes(random, above, 1)
+            both = (first >= 0) & (second >= 0) & (first != second)
+            pairs.append((first[both], second[both]))
+        first, second = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         return first, second
-
-    @staticmethod
-    def _different(first: Array, second: Array) -> tuple[Array, Array]:
-        fair = (first >= 0) & (second >= 0) & (first != second)
-        return first[fair], second[fair]
 
     def _add_pairs(self) -> bool:
         """Add pairs that the direction violates or leaves at zero without reason; return whether there are any."""
@@ -238,69 +206,63 @@ class EliminatedFace:
         if wrong.any():
             return self._more(self.low[wrong], self.high[wrong])
         self.tight = both & (least == most)
-        at = c.category >= 0
         self.tied = np.zeros(len(c.category), dtype=bool)
-        own = c.category[at]
-        self.tied[at] = self.tight[own] & (self.values[at] == least[own])
+        rows = np.flatnonzero(c.category >= 0)
+        self.tied[rows] = self.tight[c.category[rows]] & (self.values[rows] == least[c.category[rows]])
         if self.null.ncols() == 0:
             return False
         factors = self.rng.integers(1, 1 << 20, self.null.ncols()).tolist()
         test = c.products(entries(self.null * one_column(factors)))
         rows = np.flatnonzero(self.tied)
-        off = rows[test[rows] != test[self.high[c.category[rows]]]]
-        lower, upper = off[below[off]], off[above[off]]
+        unexplained = rows[test[rows] != test[self.high[c.category[rows]]]]
+        lower, upper = unexplained[below[unexplained]], unexplained[above[unexplained]]
         return self._more(
             np.concatenate((lower, self.low[c.category[upper]])), np.concatenate((self.high[c.category[lower]], upper))
         )
 
     def _more(self, first: Array, second: Array) -> bool:
-        first, second = self._different(first, second)
         known = set(zip(self.first.tolist(), self.second.tolist(), strict=True))
-        pairs = [pair for pair in dict.fromkeys(zip(first.tolist(), second.tolist(), strict=True)) if pair not in known]
-        if pairs:
-            new = np.array(pairs, dtype=np.intp)
-            self.first, self.second = np.append(self.first, new[:, 0]), np.append(self.second, new[:, 1])
-        return bool(pairs)
+        pairs = dict.fromkeys(zip(first.tolist(), second.tolist(), strict=True))
+        new = [pair for pair in pairs if pair not in known and pair[0] != pair[1]]
+        if new:
+            table = np.array(new, dtype=np.intp)
+            self.first, self.second = np.append(self.first, table[:, 0]), np.append(self.second, table[:, 1])
+        return bool(new)
 
     @cached_property
     def strict(self) -> Array:
         """By row, which inequalities are positive on the direction."""
-        c = self.c
-        found = np.zeros(len(c.category), dtype=bool)
-        found[c.category >= 0] = ~self.tied[c.category >= 0]
-        found[self.alone] = self.outcome.strict[self.inner.ids][len(self.first) :]
-        return found & ~c.system.equal
+        strict = (self.c.category >= 0) & ~self.tied
+        strict[self.ungrouped] = self.outcome.strict[self.inner.ids][len(self.first) :]
+        return strict & ~self.c.system.equal
 
     @cached_property
     def direction(self) -> list[int]:
         """The generic direction: between the bounds of every category."""
         c = self.c
-        found = [0] * c.system.unknowns
+        direction = [0] * c.system.unknowns
         for value, u in zip(self.gamma, c.others, strict=True):
-            found[u] = 2 * value
-        for j, u in enumerate(c.block.tolist()):
-            low, high = int(self.low[j]), int(self.high[j])
+            direction[u] = 2 * value
+        for u, low, high in zip(c.block.tolist(), self.low.tolist(), self.high.tolist(), strict=True):
             if low >= 0 and high >= 0:
-                found[u] = -int(self.values[low]) - int(self.values[high])
+                direction[u] = -int(self.values[low]) - int(self.values[high])
             else:
-                found[u] = -2 * int(self.values[low]) + 2 if low >= 0 else -2 * int(self.values[high]) - 2
-        return algebra.primitive(found)
+                direction[u] = -2 * int(self.values[low]) + 2 if low >= 0 else -2 * int(self.values[high]) - 2
+        return algebra.primitive(direction)
 
     @cached_property
     def span(self) -> Any:
         """The null space of the rest: ``γ`` on which pairs vanish, and the unknowns of categories that have no rest."""
-        c = self.c
-        free = np.flatnonzero(~self.tight)
-        V = fmpz_mat(c.system.unknowns, self.null.ncols() + len(free))
-        tied = Categories(c.system, c.block, c.category, c.others, c.x[self.low[self.tight]])
-        for k in range(self.null.ncols()):
-            gamma = [int(self.null[i, k]) for i in range(self.null.nrows())]
-            for value, u in zip(gamma, c.others, strict=True):
-                V[u, k] = value
-            for u, score in zip(c.block[self.tight].tolist(), tied.products(gamma).tolist(), strict=True):
-                V[u, k] = -int(score)
-        for k, j in enumerate(free.tolist()):
-            V[int(c.block[j]), self.null.ncols() + k] = 1
+        c, n, zero_rows = self.c, self.null.nrows(), self.low[self.tight]
+        columns = [c.lifted([int(self.null[i, k]) for i in range(n)], zero_rows) for k in range(self.null.ncols())]
+        free = c.block[~self.tight].tolist()
+        V = fmpz_mat(c.system.unknowns, len(columns) + len(free))
+        for k, column in enumerate(columns):
+            for u, value in enumerate(column):
+                if value:
+                    V[u, k] = value
+        for k, u in enumerate(free, len(columns)):
+            V[u, k] = 1
         return V
 
     # -----------------------------------------------------------------------------------------------------------
@@ -313,77 +275,65 @@ class EliminatedFace:
 
     def _of_pairs(self, target: list[Fraction]) -> list[Fraction]:
         """Return multipliers of the inner rows that cancel, as given, whose sum is a target in their span."""
-        found = [Fraction(0)] * len(self.outcome.ids)
-        if any(target):
-            whole, common = over_common(target)
-            numbers, (q,) = self.solver.express(fmpz_mat(1, len(target), whole))
-            for k, shift in enumerate(self.shifts):
-                found[k] = Fraction(int(numbers[0, k]), int(q) * common) / Fraction(2) ** shift
-        return found
+        if not any(target):
+            return [Fraction(0)] * len(self.outcome.ids)
+        whole, common = over_common(target)
+        numbers, (q,) = self.solver.express(fmpz_mat(1, len(target), whole))
+        return [Fraction(int(numbers[0, k]), int(q) * common) / Fraction(2) ** s for k, s in enumerate(self.shifts)]
 
-    def _into(self, found: dict[int, Fraction], multipliers: list[Fraction]) -> None:
-        """Add a combination of inner rows to multipliers of the rows without their signs."""
-        for number, m in zip(self.outcome.ids.tolist(), multipliers, strict=True):
-            i = number // 2
-            if i < len(self.first):
-                u, low = int(self.first[i]), int(self.second[i])
-                found[u] = found.get(u, Fraction(0)) + m
-                found[low] = found.get(low, Fraction(0)) - m
-            else:
-                row = int(self.alone[i - len(self.first)])
-                found[row] = found.get(row, Fraction(0)) + m * (1 if self.c.system.data.y[row] == 1 else -1)
-
-    def _signed(self, found: dict[int, Fraction]) -> tuple[Array, list[Fraction]]:
-        """Return the numbers of inequalities and multipliers of rows with their signs."""
+    def _of_rows(self, total: dict[int, Fraction], multipliers: list[Fraction]) -> tuple[Array, list[Fraction]]:
+        """Return by inequality multipliers of rows and of the pairs that cancel, added to those of ``total``."""
         y = self.c.system.data.y
-        rows = sorted(found)
+
+        def add(row: int, m: Fraction) -> None:
+            total[row] = total.get(row, Fraction(0)) + m
+
+        for k, m in zip((self.outcome.ids // 2).tolist(), multipliers, strict=True):
+            if k < len(self.first):
+                add(int(self.first[k]), m)
+                add(int(self.second[k]), -m)
+            else:
+                row = int(self.ungrouped[k - len(self.first)])
+                add(row, m if y[row] == 1 else -m)
+        rows = sorted(total)
         ids = np.array([2 * i + 1 - int(y[i]) for i in rows], dtype=np.intp)
-        return ids, [found[i] if y[i] == 1 else -found[i] for i in rows]
+        return ids, [total[i] if y[i] == 1 else -total[i] for i in rows]
 
     @cached_property
     def canceling(self) -> tuple[Array, list[Fraction]]:
         """Rows of the rest that cancel and span it, by number: two of each category that has any."""
-        c = self.c
-        low, high = self.low[self.tight], self.high[self.tight]
-        total = (c.x[high].astype(object) - c.x[low].astype(object)).sum(axis=0) if len(low) else [0] * c.x.shape[1]
-        back = self._of_pairs([Fraction(int(value)) for value in total])
+        c, low, high = self.c, self.low[self.tight], self.high[self.tight]
+        sums = (c.x[high].astype(object) - c.x[low].astype(object)).sum(axis=0) if len(low) else [0] * c.x.shape[1]
+        back = self._of_pairs([Fraction(int(value)) for value in sums])
         weights = self.outcome.multipliers
         free = self.inner.is_equation(self.outcome.ids).tolist()
         short = [1 - m / w for m, w, f in zip(back, weights, free, strict=True) if not f and m <= 0]
         times = max(short, default=Fraction(1))
-        found: dict[int, Fraction] = {}
-        for u, v in zip(low.tolist(), high.tolist(), strict=True):
-            found[u] = found.get(u, Fraction(0)) + 1
-            found[v] = found.get(v, Fraction(0)) - 1
-        self._into(found, [m + times * w for m, w in zip(back, weights, strict=True)])
-        return self._signed(found)
-
-    @cached_property
-    def _rows_of(self) -> dict[int, int]:
-        """A row of the rest by the unknown of its category."""
-        own = self.c.block[self.tight]
-        return dict(zip(own.tolist(), self.low[self.tight].tolist(), strict=True))
+        total: dict[int, Fraction] = {}
+        for rows, sign in ((low, 1), (high, -1)):
+            for i in rows.tolist():
+                total[i] = total.get(i, Fraction(0)) + sign
+        return self._of_rows(total, [m + times * w for m, w in zip(back, weights, strict=True)])
 
     def express(self, c: dict[int, Fraction]) -> dict[int, Fraction]:
         """Return multipliers, by number, of rows that cancel, whose sum is a function in their span."""
-        cats, found = self.c, dict[int, Fraction]()
-        left = [c.get(u, Fraction(0)) for u in cats.others]
+        zero_rows = dict(zip(self.c.block[self.tight].tolist(), self.low[self.tight].tolist(), strict=True))
+        left, total = [c.get(u, Fraction(0)) for u in self.c.others], dict[int, Fraction]()
         for u, value in c.items():
-            row = self._rows_of.get(u)
-            if row is not None:
-                found[row] = found.get(row, Fraction(0)) + value
-                left = [a - value * int(b) for a, b in zip(left, cats.x[row].tolist(), strict=True)]
-        self._into(found, self._of_pairs(left))
-        ids, multipliers = self._signed(found)
+            if u in zero_rows:
+                row = zero_rows[u]
+                total[row] = total.get(row, Fraction(0)) + value
+                left = [a - value * int(b) for a, b in zip(left, self.c.x[row].tolist(), strict=True)]
+        ids, multipliers = self._of_rows(total, self._of_pairs(left))
         return dict(zip(ids.tolist(), multipliers, strict=True))
 
     @cached_property
     def spanning(self) -> Array:
         """As many independent rows as there are unknowns, by number."""
         c, y = self.c, self.c.system.data.y
-        owned, alone = c.without_pivots
-        rows = c.constraints(owned, c.pivots[c.category[owned]], alone)
+        grouped, ungrouped = c.without_pivots
+        rows = c.constraints(grouped, c.pivots[c.category[grouped]], ungrouped)
         some = rows.span(rows.ids, list(range(rows.unknowns)))[0]
         some = some[first_independent(rows.rows(some)[0])]
-        which = np.concatenate((c.pivots, np.concatenate((owned, alone))[some // 2]))
+        which = np.concatenate((c.pivots, np.concatenate((grouped, ungrouped))[some // 2]))
         return np.sort(which * 2 + 1 - y[which])

@@ -51,7 +51,7 @@ class RegressionFace:
     direction: list[int]  # generic
     separated: Array  # by number
     canceling: ConeCombination  # rows of N that cancel and span it, independent equations first
-    eliminated: EliminatedFace | None = None  # how it was found, if columns of categories were eliminated
+    eliminated: EliminatedFace | None = None  # what answers instead if columns of categories were eliminated
 
     @property
     def dimension(self) -> int:
@@ -71,8 +71,8 @@ class RegressionFace:
         """As many rows as there are columns that are independent."""
         if self.eliminated is not None:
             return self.spanning
-        found: Array = self.spanning[first_independent(self.system.rows(self.spanning)[0])]
-        return found
+        rows: Array = self.spanning[first_independent(self.system.rows(self.spanning)[0])]
+        return rows
 
     @cached_property
     def rest(self) -> tuple[Array, Any, list[int]]:
@@ -91,10 +91,10 @@ class RegressionFace:
         ids, _, shifts = self.rest
         if not c:
             return {}
-        numbers, scale = whole_with_scale([c.get(k, Fraction(0)) for k in range(len(self.columns))])
+        numbers, common = over_common([c.get(k, Fraction(0)) for k in range(len(self.columns))])
         numerators, (q,) = self.solver.express(fmpz_mat(1, len(numbers), numbers))
         return {
-            i: Fraction(int(numerators[0, k])) * scale / (int(q) * Fraction(2) ** shift)
+            i: Fraction(int(numerators[0, k]), int(q) * common) / Fraction(2) ** shift
             for k, (i, shift) in enumerate(zip(ids.tolist(), shifts, strict=True))
             if numerators[0, k]
         }
@@ -131,12 +131,12 @@ def _eliminated(wide: Categories, order: list[int]) -> RegressionFace:
         again = categories_of(narrow, 0)
         assert again is not None
         wide = again
-    found = EliminatedFace(wide, _outcome)
+    face = EliminatedFace(wide, _outcome)
     separated = np.zeros(2 * narrow.n, dtype=bool)
-    separated[narrow.ids] = found.strict
-    direction = found.direction if found.strict.any() else [0] * len(columns)
+    separated[narrow.ids] = face.strict
+    direction = face.direction if face.strict.any() else [0] * len(columns)
     return RegressionFace(
-        narrow, columns, aliases, found.spanning, direction, separated, ConeCombination(*found.canceling), found
+        narrow, columns, aliases, face.spanning, direction, separated, ConeCombination(*face.canceling), face
     )
 
 
@@ -150,12 +150,12 @@ def columns_of(system: Constraints, ids: Array, order: list[int]) -> tuple[list[
     part = Constraints(data._replace(rows=rows, y=data.y[which]), system.equal[which], clock=system.clock)
     counts = np.bincount(rows.indices[rows.data != 0].astype(np.intp), minlength=data.n_features)
     used = np.append(np.flatnonzero(counts), [data.n_features] if data.offset else []).astype(int).tolist()
-    place = {u: k for k, u in enumerate(used)}
+    position = {u: k for k, u in enumerate(used)}
     wide = categories_of(part.within(used))
     if wide is None:
         return system.span(ids, order)[1:]
-    columns, inner = kept_columns(wide, [place[u] for u in order if u in place])
-    empty = [u for u in range(system.unknowns) if u not in place]
+    columns, inner = kept_columns(wide, [position[u] for u in order if u in position])
+    empty = [u for u in range(system.unknowns) if u not in position]
     V = fmpz_mat(system.unknowns, inner.ncols() + len(empty))
     for k in range(inner.ncols()):
         system.clock.check()
@@ -224,10 +224,10 @@ def _shortened(system: Constraints, exact: list[int], outcome: Outcome) -> list[
     tries = [[round(value / top * 2**bits) for value in u] for bits in _BITS]
     signs = [(value > 0) - (value < 0) for value in u]
     tries += [[s * n ** rank.get(abs(value), 0) for s, value in zip(signs, u, strict=True)] for n in _POWERS]
-    place = {size: k + 1 for k, size in enumerate(sizes)}
-    tries += [[s * (more + place.get(abs(value), 0)) for s, value in zip(signs, u, strict=True)] for more in (0, 2, 8)]
-    for some in sorted(tries, key=lambda numbers: max(map(abs, numbers))):
-        values = primitive(entries(V * one_column(some)))
+    position = {size: k + 1 for k, size in enumerate(sizes)}
+    tries += [[s * (n + position.get(abs(value), 0)) for s, value in zip(signs, u, strict=True)] for n in (0, 2, 8)]
+    for numbers in sorted(tries, key=lambda numbers: max(map(abs, numbers))):
+        values = primitive(entries(V * one_column(numbers)))
         if max(map(abs, values), default=0) >= max(map(abs, exact)):
             continue
         side = system.signs(one_column(values))[system.ids]
@@ -241,17 +241,13 @@ def whole(values: list[Fraction]) -> list[int]:
     return primitive(over_common(values)[0])
 
 
-def whole_with_scale(values: list[Fraction]) -> tuple[list[int], Fraction]:
-    """Return integers and the factor by which fractions are multiples of them."""
-    numbers = whole(values)
-    return numbers, next(Fraction(value) / n for value, n in zip(values, numbers, strict=True) if n)
-
-
 def coordinates(V: Any, g: list[int]) -> list[Fraction]:
     """Return the coefficients of ``g`` in the columns of a basis that ``echelon`` has made."""
-    found = [Fraction(0)] * V.ncols()
-    for j, row in enumerate(V.tolist()):
-        used = [k for k, value in enumerate(row) if value]
-        if len(used) == 1:  # every column has an entry of its own
-            found[used[0]] = Fraction(g[j], int(row[used[0]]))
-    return found
+    single, table = own_rows(V), V.tolist()
+    return [Fraction(g[single[k]], int(table[single[k]][k])) for k in range(V.ncols())]
+
+
+def own_rows(V: Any) -> dict[int, int]:
+    """Return for each column of a basis that ``echelon`` has made the last row in which it alone has an entry."""
+    used = [[k for k, value in enumerate(row) if value] for row in V.tolist()]
+    return {columns[0]: j for j, columns in enumerate(used) if len(columns) == 1}

@@ -29,6 +29,7 @@ from linsep.prove.documents import numbers_written, sealed
 from linsep.prove.numbers.given import exact_rows
 from linsep.prove.numbers.tables import integer_rows, table_fingerprint
 from linsep.prove.numbers.text import signs_of
+from linsep.prove.regression.cone import ConeCombination
 from linsep.prove.regression.families import modeled
 from linsep.prove.regression.fast_check import holds
 from linsep.prove.regression.inputs import Given
@@ -81,8 +82,8 @@ def certificate(result: Any) -> dict[str, Any]:
     return claim | {"meaning": meaning_of(claim)}
 
 
-def _combination(found: Any, ids: Array) -> dict[str, Any]:
-    return {"rows": np.searchsorted(ids, found.rows).tolist(), "multipliers": numbers_written(found.multipliers)}
+def _combination(sums: ConeCombination, ids: Array) -> dict[str, Any]:
+    return {"rows": np.searchsorted(ids, sums.rows).tolist(), "multipliers": numbers_written(sums.multipliers)}
 
 
 def _evidence(result: Any, proved: Any, ids: Array) -> dict[str, Any]:
@@ -183,10 +184,10 @@ def check_separation_document(content: dict[str, Any], X: Any, columns: list[lis
         return CheckResult(False, f"the response has {len(columns)} columns, not {len(content['response'])}")
     if X.shape != (about["n_rows"], about["n_features"]) or any(len(column) != X.shape[0] for column in columns):
         return CheckResult(False, f"it was written for {about['n_rows']} rows of {about['n_features']} features")
-    found, outcome = together(
+    name, outcome = together(
         lambda: fingerprint(X, columns, content["values"]), lambda: check_claims(content, X, columns, plain=plain)
     )
-    if found["sha256"] != about["sha256"]:
+    if name["sha256"] != about["sha256"]:
         return OTHER_DATA
     return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
 

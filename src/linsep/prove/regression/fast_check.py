@@ -55,10 +55,10 @@ class _Check:
         self.direction = numbers(certificate["direction"])
         self.aliased: dict[int, list[Fraction]] = {}
 
-    def _vector(self, places: list[int], values: list[Fraction]) -> list[Fraction]:
+    def _vector(self, columns: list[int], values: list[Fraction]) -> list[Fraction]:
         """Return a vector with these numbers in these columns, each once."""
-        _require(len(places) == len(values) == len(set(places)))
-        parts = dict(zip(places, values, strict=True))
+        _require(len(columns) == len(values) == len(set(columns)))
+        parts = dict(zip(columns, values, strict=True))
         return [parts.get(j, Fraction(0)) for j in range(self.width)]
 
     def _signs(self, g: list[Fraction]) -> Array:
@@ -87,12 +87,12 @@ class _Check:
 
     def _rank(self, which: list[int]) -> int:
         """Return the rank of some rows in the columns kept."""
-        found: list[dict[int, int]] = []
+        rows: list[dict[int, int]] = []
         for start in range(0, len(which), _BLOCK):
             A, _, columns = self._rows(which[start : start + _BLOCK])
             kept = [(k, j) for k, j in enumerate(columns) if j in self.known]
-            found += [{j: int(row[k]) for k, j in kept if row[k]} for row in A.tolist()]
-        quick = sparse_rank(found)
+            rows += [{j: int(row[k]) for k, j in kept if row[k]} for row in A.tolist()]
+        quick = sparse_rank(rows)
         return quick if quick == len(self.kept) else int(self._inner(which).rank())
 
     def _inner(self, which: list[int]) -> Any:
@@ -125,10 +125,10 @@ class _Check:
         _require(len(kept) == len(self.kept) == len(chosen) and kept <= set(range(self.width)))
         _require(not chosen or self._rank(chosen) == len(kept))
         for each in self.parts["aliased"]:
-            own, places = each["column"], each["columns"]
-            _require(own not in kept | set(self.aliased) and set(places) <= kept | {own})
-            v = self.aliased[own] = self._vector(places, numbers(each["multipliers"]))
-            _require(v[own] != 0 and not self._signs(v).any())
+            j, columns = each["column"], each["columns"]
+            _require(j not in kept | set(self.aliased) and set(columns) <= kept | {j})
+            v = self.aliased[j] = self._vector(columns, numbers(each["multipliers"]))
+            _require(v[j] != 0 and not self._signs(v).any())
         _require(set(self.aliased) == set(range(self.width)) - kept)
 
     def split_is_right(self) -> None:

@@ -12,7 +12,7 @@ from linsep.problem import Array
 from linsep.prove.check.linsep_check import SEPARATED
 from linsep.prove.linear_algebra.algebra import one_column as column
 from linsep.prove.notebook_tables import notebook_html
-from linsep.prove.regression.cone import RegressionFace, whole
+from linsep.prove.regression.cone import RegressionFace, own_rows, whole
 from linsep.prove.regression.documents import certificate, check_claims, document, response_of
 from linsep.prove.regression.families import Model
 from linsep.prove.regression.inputs import Given, gather
@@ -147,12 +147,7 @@ class Separation:
         """A basis of the functions that have a finite estimate."""
         kept, coefficient = self.face.columns, {unknown: j for j, unknown in enumerate(self.model.order)}
         table = [[int(value) for value in row] for row in self.face.span.tolist()]
-        single = {}  # the row in which each column of the basis has an entry alone
-        for i, row in enumerate(table):
-            used = [k for k, value in enumerate(row) if value]
-            if len(used) == 1:
-                single[used[0]] = i
-        functions = []
+        single, functions = own_rows(self.face.span), []
         for i in [i for i in range(len(kept)) if i not in single.values()]:
             parts = {i: Fraction(1)} | {free: Fraction(-table[i][k], table[free][k]) for k, free in single.items()}
             numbers = {coefficient[kept[k]]: value for k, value in parts.items() if value}
