@@ -74,7 +74,7 @@ def report(
     if chosen.learner not in ONLINE:
         raise click.BadParameter(f"--learner must be {' or '.join(ONLINE)} for a report, got {chosen.learner}")
     own = {"fit_intercept": planes.has_offset, "random_state": about.random_state}
-    learner = chosen.made(learning.also(**own, shuffle=learning.given.get("shuffle", False)))
+    learner = chosen.made(learning.also(**own, shuffle=learning.options.get("shuffle", False)))
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()
     check_place(html.out, *data)
@@ -86,10 +86,10 @@ def report(
     options = {"feature_names": names, "reading": reading_of(source), "values": values, **asdict(about)}
 
     def locate(rows: Any) -> Any:
-        places = source.locate(rows)
-        if places is None or len(source.files) > 1:
-            return places
-        return [place._replace(file="") for place in places]
+        locations = source.locate(rows)
+        if locations is None or len(source.files) > 1:
+            return locations
+        return [place._replace(file="") for place in locations]
 
     options |= {"dropped": source.dropped, "locate": locate, "learner": learner, "scale": chosen.scale}
     options["word_counts"] = source.word_counts

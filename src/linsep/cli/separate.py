@@ -136,7 +136,7 @@ def separate(
         if verdict.refutation is not None:
             console.print(_table(verdict, X, y, rows, source.names))
             console.print(_CANCEL_TWO if len(verdict.classes) == 2 else _CANCEL)
-            same = "" if not reading.given and offset else ", with the same options"
+            same = "" if not reading.options and offset else ", with the same options"
             command = f"linsep errors {' '.join(data)}{same}"
             console.print(f"How far from separable, and which rows stand in the way: {command}")
 

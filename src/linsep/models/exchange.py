@@ -103,16 +103,16 @@ def _check_linear(model: Any) -> None:
     if not (hasattr(model, "coef_") and hasattr(model, "classes_")):
         raise DataError("", f"this {type(model).__name__} has no weights: it is not fitted yet, or not linear")
     if getattr(model, "keep", None) == "vote":
-        what = "such a file holds one plane, but a vote uses many: train with {0} instead"
-        raise DataError("", what, ("keep", "average"))
+        message = "such a file holds one plane, but a vote uses many: train with {0} instead"
+        raise DataError("", message, ("keep", "average"))
 
 
 def _feature_names(model: Any) -> list[str] | None:
     """Return the names of the features, such as ``town=Ulm`` for a word, if they are known; tell of hashed ones."""
     memory = getattr(model, "reading_", {})
     if "names" in memory and Layout.from_state(memory).hashed:
-        what = "the model hashes words: rows for the new file must be hashed in the same way (linsep.data.words)"
-        warnings.warn(DataNote("", what), stacklevel=3)
+        message = "the model hashes words: rows for the new file must be hashed in the same way (linsep.data.words)"
+        warnings.warn(DataNote("", message), stacklevel=3)
         return None
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
