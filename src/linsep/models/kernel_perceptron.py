@@ -32,6 +32,8 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
     kernel
         ``exp(-gamma ‖x - z‖²)``, ``(gamma x·z + coef0)^degree``, ``x·z``; "precomputed" takes kernel values for ``X``;
         a callable takes two matrices and returns the kernel values of all pairs of their rows.
+    keep
+        Which hypothesis the run returns, as for `Perceptron`.
     class_weight : dict or "balanced"
     random_state : int, RandomState or None
 
