@@ -16,7 +16,6 @@ from click.core import ParameterSource
 from linsep.cli.inputs import (
     check_line,
     check_place,
-    dropped_fact,
     kinds,
     kinds_line,
     label_facts,
@@ -268,7 +267,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "data": about["data"],
         "model": about["model"],
         "rows": rows,
-        **dropped_fact(source),
+        "dropped": len(source.dropped),
         "features": learner.n_features_in_,
         "columns": kinds(source),
         **label_facts(source),
@@ -314,7 +313,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], 
     files = source.files
     names = ", ".join(file.name for file in files) if len(files) <= 8 else f"{len(files):,} files"
     console.print(headline(facts["model"], f" learned from {names}"))
-    console.print(facts_table({name: line for name, line in lines.items() if line}))
+    console.print(facts_table(lines))
     if wrong is not None or reason == "not_separable":
         from linsep.models.progress import advice_after
 

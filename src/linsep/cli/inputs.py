@@ -154,11 +154,6 @@ def with_rows_named(text: str, source: Source) -> str:
     return f"{text[: match.start()]}row {name.row}{line}{text[match.end() :]}"
 
 
-def dropped_fact(source: Source) -> dict[str, int]:
-    """Return how many rows were dropped, for ``--json``."""
-    return {"dropped": len(source.dropped)}
-
-
 def explain(source: Source, screen: Screen) -> None:
     """Show what becomes of every column of a table."""
     from rich.table import Table

@@ -13,7 +13,6 @@ from linsep.cli.inputs import (
     RowName,
     check_line,
     check_place,
-    dropped_fact,
     kinds,
     kinds_line,
     label_facts,
@@ -106,7 +105,7 @@ def separate(
         "command": "separate",
         "data": data,
         "rows": X.shape[0] if verdict.classes else None,  # unknown if the time was up before all were read
-        **dropped_fact(source),
+        "dropped": len(source.dropped),
         "features": X.shape[1],
         "columns": kinds(source),
         **label_facts(source),
