@@ -151,15 +151,3 @@ def test_numbers_of_more_digits_than_doubles_have_a_margin_and_a_report(run, cla
         code, _, err = run("errors", "data.csv", "--values", "decimal")
         assert (code, err.count("\n")) == (2, 1)
         assert "--values binary allows it" in err
-
-
-def test_bad_input_is_one_line(run, tmp_path):
-    (tmp_path / "one.csv").write_text("a,b,y\n1,2,0\n3,4,0\n")
-    code, out, err = run("report", "one.csv")
-    assert (code, out) == (2, "")
-    assert "only one class" in err
-    assert err.count("\n") == 1
-    assert not (tmp_path / "report.html").exists()
-    code, _, err = run("report", "none.csv")
-    assert code == 2
-    assert "none.csv" in err

@@ -107,19 +107,6 @@ def test_a_margin_below_double_precision_is_said(run, tmp_path):
     assert "positive, but too small to be found in double precision" in out
 
 
-def test_bad_input_is_one_line(run, files):
-    for arguments in (
-        ("separate", files / "nowhere.csv"),
-        ("separate", files / "good.csv", "--target", "clas"),
-        ("verify", files / "good.csv", files / "good.csv"),
-        ("verify", files / "nowhere.json", files / "good.csv"),
-    ):
-        code, out, error = run(*arguments)
-        assert code == 2
-        assert out == ""
-        assert len(error.strip().splitlines()) == 1
-
-
 def test_a_spent_time_limit_says_what_is_known(run, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20_000, 40))

@@ -954,3 +954,18 @@ def test_rows_of_shards_have_the_numbers_of_the_files(client, tmp_path):
         for column in range(2):  # the multipliers cancel the rows of the files, and those of the offset
             assert sum(s * rows[i][column] for i, s in zip(proof.rows, signs, strict=True)) == 0
         assert sum(signs) == 0
+
+
+def test_a_shard_all_of_whose_rows_are_dropped(client, tmp_path):
+    """The verdict is that of the other rows, and its proof names them by their numbers in the files."""
+    for k, lines in enumerate(("1,2,p\n2,1,q\n", ",1,p\n,2,q\n", "2,1,p\n5,5,q\n")):
+        (tmp_path / f"{k}.csv").write_text(f"a,b,y\n{lines}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        source = read(f"{tmp_path}/*.csv", missing="drop")
+        assert len(cut(source, 1)[1]) == 9  # a line each, and a head without a row
+        verdict = cluster.separate(source, client, shard_bytes=1)
+    X, y = [[1, 2], [2, 1], [2, 1], [5, 5]], ["p", "q", "p", "q"]
+    assert verdict.kind == linsep.separate(X, y).kind != "separable"
+    assert verdict.check(X, y)
+    assert set(verdict.refutation.rows.tolist()) == {1, 4}  # the same point with two labels

@@ -60,6 +60,14 @@ def test_weights_of_rows_come_from_a_column_that_is_no_feature(capsys, two, tmp_
     said = run(capsys, "fit", two, "--target", "y", "--sample-weight", "nothing", "-m", tmp_path / "model", code=2)
     assert "nothing" in said
     assert said.count("\n") == 1
+    for cell, words in (
+        ("", "two.csv:3: the row has no weight"),
+        ("x", "--sample-weight w: the column must hold numbers"),
+    ):
+        two.write_text(f"a,b,w,y\n1,2,1,p\n2,1,{cell},p\n-1,-1,2,n\n")
+        assert words in run(capsys, "fit", two, *how[:-1], "-m", tmp_path / "model", code=2)
+    two.write_text("a,b,w,y\n1,2,1,p\n,1,x,p\n2,1,3,p\n-1,-1,2,n\n")  # of a row that is dropped nothing is asked
+    assert run(capsys, "fit", two, *how, "--missing", "drop", "-m", tmp_path / "model")["coef"] == told["coef"]
 
 
 def test_a_run_goes_on_from_a_model_or_from_weights_in_json(capsys, two, tmp_path):

@@ -585,7 +585,7 @@ def test_extreme_but_finite_rows():
 
 @pytest.mark.parametrize(("kind", "wrong"), [
     (Perceptron, {
-        "eta0": (0, np.inf), "order": ["random"], "max_iter": (0, 2.5), "max_updates": [-1], "tol": [-1.0],
+        "eta0": (0, np.inf, True), "order": ["random"], "max_iter": (0, 2.5, True), "max_updates": [-1], "tol": [-1.0],
         "n_iter_no_change": [0], "validation_fraction": [1.5], "target_margin": [0.0], "keep": ["first"],
         "update_margin": [-0.1], "multi_class": ["ovo"], "on_plane": [0], "prove": ["yes"],
     }),
@@ -619,6 +619,8 @@ def test_the_reference_has_every_parameter_and_what_bases_say_of_attributes():
             assert re.search(rf"^{name} : .*\n    \S", attributes, re.M), (kind, name)
     assert "default='pa1'\n    \"pa\" corrects every example fully" in PassiveAggressive.__doc__
     assert "variance_ : ndarray\n    The variance of each weight" in AROW.__doc__
+    assert 'class_weight : dict or "balanced", default=None\n    Divides ``r`` by class' in AROW.__doc__
+    assert "random_state : int, RandomState or None, default=0\n    Seed of the shuffling" in AROW.__doc__
 
 
 def test_bad_starts_and_weights():

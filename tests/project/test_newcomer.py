@@ -62,35 +62,6 @@ def test_a_model_reads_other_files_as_it_read_its_own(run):
     assert (code, "--missing zero keeps them" in said) == (2, True)
 
 
-@pytest.mark.parametrize(("command", "said"), [
-    ("predict nothing.linsep a.csv", "nothing.linsep: no such file"),
-    ("predict folder a.csv", "folder: is a folder, not a file"),
-    ("fit folder", "folder: is a folder, not a file"),
-    ("verify m.linsep a.csv", "m.linsep: this is not a valid proof"),
-    ("verify a.csv a.csv", "a.csv: this is not a valid proof"),
-    ("separate a.csv --proof nowhere/p.json", "nowhere/p.json: no such folder: nowhere"),
-    ("report a.csv --out nowhere/r.html", "nowhere/r.html: no such folder: nowhere"),
-    ("generate nowhere/g.csv", "nowhere/g.csv: no such folder: nowhere"),
-    ("convert m.linsep nowhere/m.onnx", "nowhere/m.onnx: no such folder: nowhere"),
-    ("show m.linsep a.csv --out a.csv", "a.csv: is a file; --out takes a folder"),
-    ("separate a.csv --time-limit -1", "--time-limit"),
-    ("fit a.csv --class-weight maybe=2", "'maybe', which is not among the classes 'no', 'yes'"),
-    ("predict m.linsep other.csv", "other.csv: no column is named 'x'; there are 'p', 'q'"),  # the first of them
-    ("fit a.csv --max-iter 0", "--max-iter must be a positive whole number, got 0"),
-    ("fit a.csv --eta0 0", "--eta0 must be a positive number, got 0.0"),
-    ("show m.linsep late.csv", "y has the label 'maybe', which is not among the classes 'no', 'yes'"),
-])  # fmt: skip
-def test_what_goes_wrong_is_said_in_the_words_of_the_command_line(run, command, said):
-    Path("a.csv").write_text("x,z,class\n1,2,yes\n-1,-3,no\n")
-    Path("late.csv").write_text("x,z,class\n1,2,yes\n-1,-3,maybe\n")
-    Path("other.csv").write_text("p,q\n1,2\n")
-    Path("folder").mkdir()
-    run("fit", "a.csv", "--model", "m.linsep", "--quiet")
-    code, out, err = run(*command.split())
-    assert (code, out) == (2, "")
-    assert said in err
-
-
 @pytest.mark.parametrize("make", [KernelPerceptron, MaxMarginClassifier, PassiveAggressive, Perceptron])
 def test_commands_take_models_that_were_saved_in_python(run, make):
     X, y, _ = teacher(40, 2, margin=0.1)

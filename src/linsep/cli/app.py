@@ -129,8 +129,8 @@ def _words(error: Exception) -> str:
     if isinstance(error, DataError | ParameterError):
         return error.words(as_option)
     if isinstance(error, OSError) and error.strerror:
-        what = _FAILED.get(type(error), error.strerror)
-        return f"{error.filename}: {what}" if error.filename else what
+        reason = _FAILED.get(type(error), error.strerror)
+        return f"{error.filename}: {reason}" if error.filename else reason
     if isinstance(error, MemoryError):
         return f"not enough memory {error}"
     return str(error) or type(error).__name__

@@ -14,7 +14,6 @@ from linsep.cli.inputs import (
     RowName,
     check_line,
     check_place,
-    dropped_fact,
     label_facts,
     label_line,
     named_rows,
@@ -159,7 +158,7 @@ def _facts(fewest: Any, X: Any, y: Any, labels: list[Any], names: list[RowName],
     rows = zip(fewest.rows.tolist(), fewest.depths.tolist(), labels, names, strict=False)  # those that have names
     return {
         "rows": X.shape[0],
-        **dropped_fact(source),
+        "dropped": len(source.dropped),
         "features": X.shape[1],
         **label_facts(source),
         "classes": list(fewest.classes),

@@ -31,7 +31,7 @@ def explore(
 
     if out is not None:
         check_place(out, *([data] if data else []))
-    points, notes = (None, "") if data is None else points_of_file(data, **reading.given)
+    points, notes = (None, "") if data is None else points_of_file(data, **reading.options)
     if out is None:
         with tempfile.NamedTemporaryFile(prefix="linsep-explore-", suffix=".html", delete=False) as file:
             out = file.name

@@ -16,7 +16,6 @@ from click.core import ParameterSource
 from linsep.cli.inputs import (
     check_line,
     check_place,
-    dropped_fact,
     kinds,
     kinds_line,
     label_facts,
@@ -71,10 +70,10 @@ class Chosen:
 
     def made(self, parameters: Learning) -> Any:
         """Return the model that is asked for; refuse parameters that it does not have."""
-        given = parameters.given
-        if self.learner in ONLINE and given.get("order") not in ("first", "worst"):
-            given = {"keep": AUTO, **given}
-        return made(self.learner, given)
+        options = parameters.options
+        if self.learner in ONLINE and options.get("order") not in ("first", "worst"):
+            options = {"keep": AUTO, **options}
+        return made(self.learner, options)
 
 
 @dataclass(frozen=True)
@@ -111,17 +110,17 @@ class Started(Chosen):
         return "--sample-weight" if self.sample_weight else "--initial" if self.initial else ""
 
 
-def made(learner: str, given: dict[str, Any]) -> Any:
+def made(learner: str, options: dict[str, Any]) -> Any:
     """Return a model by the learner's name on the command line; refuse parameters that it does not have."""
     kind, name = _KINDS[learner]
     known = {each.name for each in declared(kind.parameters)}
-    for each, value in given.items():
+    for each, value in options.items():
         if each not in known:
             option = as_option(Setting(each, False if value is False else ...))
             raise click.BadParameter(f"{option} does not apply to --learner {learner}")
-    if "class_weight" in given:
-        given = {**given, "class_weight": _class_weight(given["class_weight"])}
-    return getattr(import_module(kind.module), name)(**given)
+    if "class_weight" in options:
+        options = {**options, "class_weight": _class_weight(options["class_weight"])}
+    return getattr(import_module(kind.module), name)(**options)
 
 
 def _of_all_learners() -> tuple[Declared, ...]:
@@ -148,12 +147,12 @@ class Learning:
 
     def __init__(self, **values: Any) -> None:
         source = click.get_current_context().get_parameter_source
-        self.given = {name: values[name] for name in values if source(name) is ParameterSource.COMMANDLINE}
+        self.options = {name: values[name] for name in values if source(name) is ParameterSource.COMMANDLINE}
 
     def also(self, **more: Any) -> Self:
         """Return these parameters and others."""
         others = copy(self)
-        others.given = self.given | more
+        others.options = self.options | more
         return others
 
 
@@ -216,23 +215,23 @@ def fit(
     source = open_data(data, reading, screen, positive=positive)
     for path in (learned.model, saving.checkpoint, learned.proof):
         check_place(path, *data)
-    given = {} if chosen.initial is None else _start_from(learner, chosen.initial)
+    start = {} if chosen.initial is None else _start_from(learner, chosen.initial)
     about: dict[str, Any] = {"data": data, "model": learned.model, "rows": None}
     with meter("learning", screen) as watching:
         if not (needs_all := chosen.in_memory(learner)):
-            how = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}
-            how |= {"evaluate": learned.evaluate, "resume": saving.resume}
+            options = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}
+            options |= {"evaluate": learned.evaluate, "resume": saving.resume}
             if place:
-                _fit_on_cluster(place, learner, source, watching, **how)
+                _fit_on_cluster(place, learner, source, watching, **options)
             else:
-                _stream(learner, source, watching, **how)
+                _stream(learner, source, watching, **options)
         elif (
             place or saving.checkpoint or positive is not None or scale not in ("none", "auto") or not learned.evaluate
         ):
             beside = "--positive, --scale, --checkpoint, --no-evaluate, --cluster or --workers"
             raise click.BadParameter(f"{needs_all} cannot be combined with {beside}")
         else:
-            about["rows"] = _hold(learner, source, given, chosen.sample_weight)
+            about["rows"] = _hold(learner, source, start, chosen.sample_weight)
         about["seconds"] = watching.seconds
     if hasattr(learner, "warm_start"):
         learner.warm_start = False  # it was this run that went on, not those of the saved model
@@ -268,7 +267,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "data": about["data"],
         "model": about["model"],
         "rows": rows,
-        **dropped_fact(source),
+        "dropped": len(source.dropped),
         "features": learner.n_features_in_,
         "columns": kinds(source),
         **label_facts(source),
@@ -314,7 +313,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], 
     files = source.files
     names = ", ".join(file.name for file in files) if len(files) <= 8 else f"{len(files):,} files"
     console.print(headline(facts["model"], f" learned from {names}"))
-    console.print(facts_table({name: line for name, line in lines.items() if line}))
+    console.print(facts_table(lines))
     if wrong is not None or reason == "not_separable":
         from linsep.models.progress import advice_after
 
@@ -395,10 +394,10 @@ def _bound(learner: Any, source: Source, chosen: Started) -> dict[str, Any]:
 
     X, y = source.to_arrays()
     W, b = first_of(learner)
-    own = {"fit_intercept": learner.fit_intercept, "eta0": learner.eta0, "update_margin": learner.update_margin}
+    parameters = {"fit_intercept": learner.fit_intercept, "eta0": learner.eta0, "update_margin": learner.update_margin}
     try:
         bound = mistake_bound(
-            as_trained(learner, X), y, **own, coef_init=W, intercept_init=b if learner.fit_intercept else None
+            as_trained(learner, X), y, **parameters, coef_init=W, intercept_init=b if learner.fit_intercept else None
         )
     except NotSeparable:  # held-out rows are among them
         missing = "no plane separates all rows, with those held out"
@@ -429,12 +428,12 @@ def _no_bound(learner: Any, source: Source, chosen: Started) -> str:
     return ""
 
 
-def _hold(learner: Any, source: Source, given: dict[str, Any], weights: str | None) -> int:
+def _hold(learner: Any, source: Source, arguments: dict[str, Any], weights: str | None) -> int:
     """Train with all rows in memory, which learners and orders that go back to earlier rows need; return how many."""
     X, y = source.to_arrays()
     if weights is not None:
-        given["sample_weight"] = _row_weights(source, weights, X.shape[0])
-    learner.fit(X, y, **given)
+        arguments["sample_weight"] = _row_weights(source, weights, X.shape[0])
+    learner.fit(X, y, **arguments)
     learner.remember(source)
     if hasattr(learner, "missing_rows_"):
         learner.missing_rows_ = source.dropped.numbers
@@ -464,8 +463,8 @@ def _start_from(learner: Any, path: str) -> dict[str, Any]:
             if not (isinstance(content, dict) and "coef" in content and set(content) <= {"coef", "intercept"}):
                 raise ValueError
         except (ValueError, RecursionError):
-            what = 'expected JSON of the form {"coef": [...], "intercept": [...]}'
-            raise ValueError(f"{path}: {what}") from None
+            message = 'expected JSON of the form {"coef": [...], "intercept": [...]}'
+            raise ValueError(f"{path}: {message}") from None
         return {f"{name}_init": values for name, values in content.items()}
     model = open_model(path)
     if not hasattr(model, "last_weights"):
@@ -535,14 +534,14 @@ def _trace_lines(facts: dict[str, Any]) -> dict[str, str]:
     return lines
 
 
-def _class_weight(given: list[str]) -> Any:
+def _class_weight(items: list[str]) -> Any:
     """Return the class weights: "balanced", or a dict."""
-    if given == ["balanced"]:
+    if items == ["balanced"]:
         return "balanced"
     from linsep.data.labels import label
 
     weights: dict[Any, float] = {}
-    for item in given:
+    for item in items:
         name, equals, number = item.rpartition("=")
         try:
             if not equals:
@@ -567,8 +566,8 @@ def _mixing_lines(facts: dict[str, Any], learner: Any) -> dict[str, str]:
     """Return the lines of the report about a run on a cluster, none about one here."""
     if "shards" not in facts:
         return {}
-    own = facts["mistakes_by_shard"]
-    lines = {"shards": f"{facts['shards']:,}, with {own.min():,} to {own.max():,} mistakes each"}
+    mistakes = facts["mistakes_by_shard"]
+    lines = {"shards": f"{facts['shards']:,}, with {mistakes.min():,} to {mistakes.max():,} mistakes each"}
     if facts["margin_upper"] < float("inf"):
         margin = "an augmented margin" if learner.fit_intercept else "a margin"
         lines["bound"] = (

@@ -53,7 +53,7 @@ def open_data(paths: list[str], reading: Reading, screen: Screen, **others: Any)
     """Open data that no model knows yet; if only asked what becomes of the columns, say it and stop."""
     from linsep.data.read import read
 
-    source = read(paths if len(paths) > 1 else paths[0], **reading.given, **others)
+    source = read(paths if len(paths) > 1 else paths[0], **reading.options, **others)
     if reading.explain:
         explain(source, screen)
         raise click.exceptions.Exit
@@ -86,11 +86,13 @@ def row_columns(rows: list[RowName]) -> list[str]:
 def named_rows(source: Source, rows: Any) -> list[RowName]:
     """Return what rows are called that are numbered among those that were not dropped."""
     numbers = source.dropped.in_source(rows).tolist()
-    places = source.locate(numbers) if numbers else []
-    if places is None:
+    locations = source.locate(numbers) if numbers else []
+    if locations is None:
         return [RowName(number) for number in numbers]
     several = len(source.files) > 1
-    return [RowName(n, place.file if several else None, place.line) for n, place in zip(numbers, places, strict=True)]
+    return [
+        RowName(n, place.file if several else None, place.line) for n, place in zip(numbers, locations, strict=True)
+    ]
 
 
 def rows_table(
@@ -109,15 +111,15 @@ def rows_table(
     from rich.table import Table
 
     table = Table(*row_columns(rows), title=title, title_justify="left")
-    for head, how in heads.items():
-        table.add_column(head, **how)
+    for head, style in heads.items():
+        table.add_column(head, **style)
     shown = _telling(X)
     for j in shown:
         name = names[j] if names is not None and j < len(names) else f"#{j}"
         table.add_column(plain_text(name), justify="right", overflow="fold")
-    for k, own in enumerate(cells):
+    for k, more_cells in enumerate(cells):
         values = X[[k]].toarray()[0] if hasattr(X, "toarray") else X[k]
-        table.add_row(*rows[k].cells(), *own, *(f"{float(values[j]):.6g}" for j in shown))
+        table.add_row(*rows[k].cells(), *more_cells, *(f"{float(values[j]):.6g}" for j in shown))
     if len(shown) < X.shape[1]:
         hidden = X.shape[1] - len(shown)
         table.caption = f"the {len(shown)} features that differ most among these rows; {hidden:,} more are hidden"
@@ -150,11 +152,6 @@ def with_rows_named(text: str, source: Source) -> str:
     (name,) = named_rows(source, [int(match[1])])
     line = f" ({name.file or source.files[0].name}:{name.line})" if name.line is not None else ""
     return f"{text[: match.start()]}row {name.row}{line}{text[match.end() :]}"
-
-
-def dropped_fact(source: Source) -> dict[str, int]:
-    """Return how many rows were dropped, for ``--json``."""
-    return {"dropped": len(source.dropped)}
 
 
 def explain(source: Source, screen: Screen) -> None:
@@ -217,7 +214,7 @@ def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bo
     names = getattr(model, "feature_names_in_", None)
     if "layout" not in known and names is not None:
         known["layout"] = Layout(tuple((str(name), NUMBER) for name in names))
-    return read(paths if len(paths) > 1 else paths[0], **known | reading.given)
+    return read(paths if len(paths) > 1 else paths[0], **known | reading.options)
 
 
 def open_model(path: str) -> Any:

@@ -23,8 +23,8 @@ DECIDING, OUTPUT, CLUSTER = "Deciding", "Output", "Cluster"  # panels of the hel
 def shown(paragraphs: bool = False) -> dict[str, Any]:
     """Return how help is shown; of several paragraphs, a line is left free after the first."""
     first = (0, 0, int(paragraphs), 0)
-    how = {"max_width": 110, "padding_helptext_first_line": first}
-    return {"help_option_names": ["-h", "--help"], "rich_help_config": how}
+    settings = {"max_width": 110, "padding_helptext_first_line": first}
+    return {"help_option_names": ["-h", "--help"], "rich_help_config": settings}
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class Text(click.ParamType):  # type: ignore[type-arg]
 class Number(click.ParamType):  # type: ignore[type-arg]
     """A number, or one of a few words; it is checked as the library checks it."""
 
-    def __init__(self, kind: type, given: Declared) -> None:
-        self.kind, self.given, self.name = kind, given, "N" if kind is int else "NUMBER"
+    def __init__(self, kind: type, declared: Declared) -> None:
+        self.kind, self.declared, self.name = kind, declared, "N" if kind is int else "NUMBER"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the number that a text shows."""
         try:
-            value = value if value in self.given.choices else self.kind(value)
+            value = value if value in self.declared.choices else self.kind(value)
         except ValueError:
             self.fail(f"{value!r} is not a {'whole ' * (self.kind is int)}number", param, ctx)
-        self.given.check(value)
+        self.declared.check(value)
         return value
 
 
@@ -70,12 +70,14 @@ def command(example: str) -> Callable[[Callable[..., None]], RichCommand]:
         params = [parameter(each) for name in names for each in groups.get(name) or (own[name],)]
 
         @wraps(function)
-        def called(**given: Any) -> None:
-            given = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
+        def called(**values: Any) -> None:
+            values = {
+                name: list(value) or None if isinstance(value, tuple) else value for name, value in values.items()
+            }
             for name, group in groups.items():
-                given[name] = hints[name](**{each.name: given.pop(each.name) for each in group})
+                values[name] = hints[name](**{each.name: values.pop(each.name) for each in group})
             try:
-                function(**given)
+                function(**values)
             except BrokenPipeError:  # rich_click would exit with 1
                 raise ClosedPipe from None
 
@@ -93,36 +95,36 @@ def command(example: str) -> Callable[[Callable[..., None]], RichCommand]:
     return made
 
 
-def parameter(given: Declared) -> click.Parameter:
+def parameter(each: Declared) -> click.Parameter:
     """Return an option or argument as it is declared."""
-    about = given.about
+    about = each.about
     if getattr(about, "typed", ...) is not ...:
-        given = given._replace(kind=about.typed)
-    kind, numbers = given.members[0], [each for each in given.members if each in (int, float)]
-    typed: dict[str, Any] = {"type": Text(), "required": given.default is MISSING}
+        each = each._replace(kind=about.typed)
+    kind, numbers = each.members[0], [member for member in each.members if member in (int, float)]
+    typed: dict[str, Any] = {"type": Text(), "required": each.default is MISSING}
     if not typed["required"]:
-        typed["default"] = given.default
+        typed["default"] = each.default
     if isinstance(about, Argument):
-        return RichArgument([given.name], help=about.help, nargs=-1 if kind == list[str] else 1, **typed)
-    dashed = given.name.replace("_", "-")
+        return RichArgument([each.name], help=about.help, nargs=-1 if kind == list[str] else 1, **typed)
+    dashed = each.name.replace("_", "-")
     name = about.name or f"--{dashed}"
     if kind is bool:
         typed |= {"type": bool, "is_flag": True}
-        if not about.name and given.default is not False:
+        if not about.name and each.default is not False:
             name += f"/--no-{dashed}"
     elif numbers:
-        typed["type"] = Number(numbers[0], given)
-    elif given.choices:
-        typed["type"] = click.Choice([str(choice) for choice in given.choices])
+        typed["type"] = Number(numbers[0], each)
+    elif each.choices:
+        typed["type"] = click.Choice([str(choice) for choice in each.choices])
     repeated = " May be repeated." if kind == list[str] and "repeated" not in about.help else ""
     return RichOption(
-        [given.name, name, *([about.short] if about.short else [])],
+        [each.name, name, *([about.short] if about.short else [])],
         help=about.help + repeated,
         panel=about.panel,
         metavar=about.metavar,
         hidden=about.hidden,
         multiple=kind == list[str],
-        show_default=not (given.default is None or given.default is False),
+        show_default=not (each.default is None or each.default is False),
         **typed,
     )
 
@@ -175,9 +177,11 @@ class ReadingAgain:
     parameters_declared = reading_options("target", "format", "delimiter", "header", "zero_based", "missing", *TEXT)
 
     def __init__(self, **values: Any) -> None:
-        self.given = {name: value for name, value in values.items() if value is not None}  # arguments of `linsep.read`
-        if self.given.get("delimiter") in ("tab", "\\t"):
-            self.given["delimiter"] = "\t"
+        self.options = {
+            name: value for name, value in values.items() if value is not None
+        }  # arguments of `linsep.read`
+        if self.options.get("delimiter") in ("tab", "\\t"):
+            self.options["delimiter"] = "\t"
 
 
 class Reading(ReadingAgain):
@@ -195,7 +199,7 @@ class Reading(ReadingAgain):
 
     def ignoring(self, column: str) -> Reading:
         """Return the same without a column."""
-        return Reading(self.explain, **self.given | {"ignore": [*self.given.get("ignore", ()), column]})
+        return Reading(self.explain, **self.options | {"ignore": [*self.options.get("ignore", ()), column]})
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def predict(
     out, asked = table.out, table.methods()
     check_place(out, model, *data)
     shape = writing.format_of(out, None, writing.TABLES)
-    if reading.given.get("missing") == "drop":
+    if reading.options.get("missing") == "drop":
         raise click.BadParameter("--missing drop would leave rows without a label: --missing zero keeps them")
     if out == "-" and screen.json:
         raise click.BadParameter("--json prints to standard output: write the labels to a file with --out")

@@ -107,7 +107,7 @@ class TableOptions(ReadingAgain):
     @property
     def missing(self) -> str:
         """What to do about missing cells."""
-        return str(self.given.get("missing", "error"))
+        return str(self.options.get("missing", "error"))
 
 
 @command('linsep regression data.csv --formula "HG ~ NV + PI + EH"')
@@ -137,7 +137,7 @@ def regression(
         asked = RegressionInput.of(data, model, table)
         clock.check()
         stack.enter_context(lines_named(asked.table))
-        separation = decide(asked.given, clock)
+        separation = decide(asked.model, clock)
         seconds = time.perf_counter() - started
         design = None if proof is None else _write(proof, separation, asked, model)
         texts = sentences(separation, asked.response)
@@ -182,7 +182,7 @@ def regression(
 class RegressionInput:
     """A model that a file and options give, with the table that it is about."""
 
-    given: Any
+    model: Any
     table: Any  # the rows and columns that are used
     parts: list[str]  # columns of the response, of strata and of weights; none if a formula computes it
     response: str
@@ -199,7 +199,7 @@ class RegressionInput:
             raise ValueError("--failures needs --family binomial")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataNote)  # they become notes of the result
-            source = open_table(data, **table.given)
+            source = open_table(data, **table.options)
             build = _by_target if model.formula is None else _by_formula
             return build(source, model, table)
 
@@ -218,8 +218,8 @@ def open_table(data: str, **options: Any) -> Any:
 
     source = read(data, labels=False, layout=Layout(()), **options)
     if not isinstance(source, TableSource):
-        what = f"{source.options.format} files have no column names: use CSV, JSON Lines, Parquet or Arrow"
-        raise ValueError(f"{source.files[0].name}: {what}")
+        message = f"{source.options.format} files have no column names: use CSV, JSON Lines, Parquet or Arrow"
+        raise ValueError(f"{source.files[0].name}: {message}")
     return source
 
 
@@ -273,8 +273,8 @@ def _by_formula(probe: Any, model: ModelOptions, table: TableOptions) -> Regress
         "absorb": absorb or None,
     }
     two = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
-    own = list(two.groups()) if two else [left.strip("`")]
-    parts = [*own, *strata, *weights] if all(each in frame.columns for each in own) else []
+    response_columns = list(two.groups()) if two else [left.strip("`")]
+    parts = [*response_columns, *strata, *weights] if all(each in frame.columns for each in response_columns) else []
     return RegressionInput(_modeled(model.formula, frame, options, model, frame), frame, parts, left, table.missing)
 
 
@@ -288,7 +288,7 @@ def _by_target(probe: Any, model: ModelOptions, table: TableOptions) -> Regressi
     strata, weights = _named(probe, model.strata), _named(probe, model.weights)
     absorb = _named(probe, *model.absorb or ())
     others = [target, *second, *strata, *weights, *absorb]
-    ignored = (*_named(probe, *table.given.get("ignore", ())), *others[1:])
+    ignored = (*_named(probe, *table.options.get("ignore", ())), *others[1:])
     source = probe.with_options(layout=None, labels=True, target=target, ignore=ignored)
     beside = probe.with_options(
         layout=None, keep_index=True, ignore=tuple(name for name in probe.column_names if name not in others)
@@ -304,8 +304,8 @@ def _by_target(probe: Any, model: ModelOptions, table: TableOptions) -> Regressi
     }
     X = frame.only(list(features)) if features else np.zeros((len(frame), 0))
     y = frame[target] if not second else np.column_stack([frame[target], frame[second[0]]])
-    given = _modeled(X, y, options, model, frame)
-    return RegressionInput(given, frame, [target, *second, *strata, *weights], target, table.missing)
+    modeled = _modeled(X, y, options, model, frame)
+    return RegressionInput(modeled, frame, [target, *second, *strata, *weights], target, table.missing)
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def replay(
         )
         lines = {"mistakes": f"{learner.mistakes:,}", "snapshot": words, "model": model or ""}
         console.print(headline(data, f": {count(learner.number, 'example')} learned again"))
-        console.print(facts_table({name: line for name, line in lines.items() if line}))
+        console.print(facts_table(lines))
 
     result(facts, screen, show)
     if not same:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import click
 
 from linsep.cli.fit import ONLINE, Chosen, Learning
-from linsep.cli.inputs import check_place, dropped_fact, kinds, kinds_line, label_facts, label_line, open_data
+from linsep.cli.inputs import check_place, kinds, kinds_line, label_facts, label_line, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, command
 from linsep.cli.screen import count, facts_table, headline, result, while_reading
 from linsep.declared import Parameter
@@ -74,7 +74,7 @@ def report(
     if chosen.learner not in ONLINE:
         raise click.BadParameter(f"--learner must be {' or '.join(ONLINE)} for a report, got {chosen.learner}")
     own = {"fit_intercept": planes.has_offset, "random_state": about.random_state}
-    learner = chosen.made(learning.also(**own, shuffle=learning.given.get("shuffle", False)))
+    learner = chosen.made(learning.also(**own, shuffle=learning.options.get("shuffle", False)))
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()
     check_place(html.out, *data)
@@ -86,10 +86,10 @@ def report(
     options = {"feature_names": names, "reading": reading_of(source), "values": values, **asdict(about)}
 
     def locate(rows: Any) -> Any:
-        places = source.locate(rows)
-        if places is None or len(source.files) > 1:
-            return places
-        return [place._replace(file="") for place in places]
+        locations = source.locate(rows)
+        if locations is None or len(source.files) > 1:
+            return locations
+        return [place._replace(file="") for place in locations]
 
     options |= {"dropped": source.dropped, "locate": locate, "learner": learner, "scale": chosen.scale}
     options["word_counts"] = source.word_counts
@@ -112,7 +112,7 @@ def _facts(results: Any, source: Any) -> dict[str, Any]:
     held, model = None if results.unseen is None else results.unseen.held_out, results.trained
     return {
         "rows": results.rows,
-        **dropped_fact(source),
+        "dropped": len(source.dropped),
         "features": results.features,
         "columns": kinds(source),
         **label_facts(source),
@@ -145,4 +145,4 @@ def _lines(results: Any, source: Any, facts: dict[str, Any], delta: float) -> di
         model = results.trained
         learned = f"{type(model).__name__} that learned from {model.record_.rows:,} rows, scale: {facts['scale']}"
         lines["error"] = f"{lower:.2%} to {upper:.2%} on new rows, at confidence {1 - delta:g}, for the {learned}"
-    return {name: line for name, line in lines.items() if line}
+    return lines

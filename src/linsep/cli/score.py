@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import click
 
-from linsep.cli.inputs import blocks, dropped_fact, open_like, open_model
+from linsep.cli.inputs import blocks, open_like, open_model
 from linsep.cli.options import OUTPUT, Data, Model, Place, ReadingAgain, Screen, command
 from linsep.cli.screen import facts_table, meter, plain_text, result
 from linsep.declared import Parameter
@@ -62,7 +62,7 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
         "model": model,
         "data": data,
         "rows": rows,
-        **dropped_fact(source),
+        "dropped": len(source.dropped),
         "errors": wrong,
         "error": wrong / rows,
         "accuracy": 1 - wrong / rows,

@@ -125,14 +125,15 @@ _ALONE = 3  # columns that are named
 
 
 def facts_table(rows: Mapping[str, str]) -> Any:
-    """Return names and values as two columns."""
+    """Return names and values as two columns; what has no value is left out."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows.items():
-        table.add_row(plain_text(name), plain_text(value))
+        if value:
+            table.add_row(plain_text(name), plain_text(value))
     return table
 
 

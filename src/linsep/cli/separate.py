@@ -13,7 +13,6 @@ from linsep.cli.inputs import (
     RowName,
     check_line,
     check_place,
-    dropped_fact,
     kinds,
     kinds_line,
     label_facts,
@@ -106,7 +105,7 @@ def separate(
         "command": "separate",
         "data": data,
         "rows": X.shape[0] if verdict.classes else None,  # unknown if the time was up before all were read
-        **dropped_fact(source),
+        "dropped": len(source.dropped),
         "features": X.shape[1],
         "columns": kinds(source),
         **label_facts(source),
@@ -136,7 +135,7 @@ def separate(
         if verdict.refutation is not None:
             console.print(_table(verdict, X, y, rows, source.names))
             console.print(_CANCEL_TWO if len(verdict.classes) == 2 else _CANCEL)
-            same = "" if not reading.given and offset else ", with the same options"
+            same = "" if not reading.options and offset else ", with the same options"
             command = f"linsep errors {' '.join(data)}{same}"
             console.print(f"How far from separable, and which rows stand in the way: {command}")
 

@@ -142,7 +142,7 @@ def serve(
     classes = None if keeping.classes is None else [label(word.strip()) for word in keeping.classes.split(",")]
     limits = Limits(int(bounds.max_body_mb * 1e6), bounds.max_features, bounds.max_words, bounds.max_classes)
     service = Service(
-        keeping.data, _model(model, learner, learning.given), classes, limits=limits,
+        keeping.data, _model(model, learner, learning.options), classes, limits=limits,
         pending_days=keeping.pending_days, keep_days=keeping.keep_days,
     )  # fmt: skip
     for note in service.notes:

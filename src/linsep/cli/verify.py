@@ -105,30 +105,30 @@ def verify(
     raise click.exceptions.Exit(0 if outcome.holds else 1)
 
 
-def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
+def _as_written(written: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
     """Return how the proof says that its data are read, nothing if the user says how."""
     from linsep.prove.numbers.text import layout_of
 
-    if how is None or {"target", "ignore", "categorical", "text"} & set(reading.given):
+    if written is None or {"target", "ignore", "categorical", "text"} & set(reading.options):
         return {}
-    layout = layout_of(how)
-    known = {"layout": layout, "target": layout.target, "missing": how["missing"]}
+    layout = layout_of(written)
+    known = {"layout": layout, "target": layout.target, "missing": written["missing"]}
     defaults = {
         "encoding": "utf-8",
         "decimal": ".",
         "skip_rows": None,
     }  # what is left to the reader, which finds it out
-    known |= {name: value for name, value in _signs(how).items() if defaults.get(name) != value}
-    return {name: known[name] for name in known if name not in reading.given}
+    known |= {name: value for name, value in _signs(written).items() if defaults.get(name) != value}
+    return {name: known[name] for name in known if name not in reading.options}
 
 
-def _signs(how: dict[str, Any]) -> dict[str, Any]:
+def _signs(reading: dict[str, Any]) -> dict[str, Any]:
     """Return how the text of a table is written, as a proof says it."""
-    known = {name: how[name] for name in ("header", "encoding", "comment") if name in how}
+    known = {name: reading[name] for name in ("header", "encoding", "comment") if name in reading}
     return known | {
-        "skip_rows": how.get("skip"),
-        "decimal": how.get("point", "."),
-        "gaps": tuple(how.get("gaps", MISSING)),
+        "skip_rows": reading.get("skip"),
+        "decimal": reading.get("point", "."),
+        "gaps": tuple(reading.get("gaps", MISSING)),
     }
 
 
@@ -165,8 +165,8 @@ def _about_rows(source: Source, shape: tuple[int, int]) -> dict[str, str]:
 
 
 def _about_model(content: dict[str, Any], data: str) -> dict[str, str]:
-    about, how = content["data"], content["data"]["reading"]
-    columns = [] if how is None else [how["target"], *how["others"]]
+    about, reading = content["data"], content["data"]["reading"]
+    columns = [] if reading is None else [reading["target"], *reading["others"]]
     labels = f"taken from {', '.join(map(repr, columns)) or 'the last columns of the file'}"
     if content["family"] == "ordinal":
         labels += f", in the order {', '.join(map(str, content['classes']))}"
@@ -217,22 +217,22 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     return check_separation_document(content, X, columns, plain=plain)
 
 
-def _separation_table(how: dict[str, Any] | None, data: str) -> Any:
+def _separation_table(reading: dict[str, Any] | None, data: str) -> Any:
     """Return a table with the columns that a document uses, read as it says; a table of a design is one of numbers."""
     from linsep.cli.regression import open_table
     from linsep.data.schema import NUMBER, WORD
     from linsep.prove.regression.table import read_table
 
-    if how is None:
+    if reading is None:
         source = open_table(data, decimal=".", thousands="", dates=False)
         names = source.column_names
         return read_table(source, dict.fromkeys(names, NUMBER), frozenset(names))
-    source = open_table(data, delimiter=how["delimiter"], **_signs(how))
-    flat = [each for column in how["columns"] for each in column.get("product", [column])]
+    source = open_table(data, delimiter=reading["delimiter"], **_signs(reading))
+    flat = [each for column in reading["columns"] for each in column.get("product", [column])]
     kinds = {each["column"]: each.get("kind", NUMBER) for each in flat if "level" not in each}
     for each in flat:
         kinds.setdefault(each["column"], each.get("kind", WORD))
-    parts = [how["target"], *how["others"]]
+    parts = [reading["target"], *reading["others"]]
     for name in parts:
         kinds.setdefault(name, NUMBER)
     missing = [name for name in kinds if name not in source.column_names]

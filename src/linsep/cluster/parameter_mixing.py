@@ -146,8 +146,10 @@ def fit(
     if model.keep not in ("last", "average", "auto"):
         raise ParameterError("keep", model.keep, "'last', 'average' or 'auto' on a cluster")
     if kept := model.rule().companions:
-        what = f"{type(model).__name__} keeps a {kept[0].name} beside every weight, and a cluster mixes weights alone: "
-        raise DataError("", what + "train it in one process (linsep.fit_source)")
+        message = (
+            f"{type(model).__name__} keeps a {kept[0].name} beside every weight, and a cluster mixes weights alone: "
+        )
+        raise DataError("", message + "train it in one process (linsep.fit_source)")
 
     pool = ShardPool(client, source, shard_bytes)
     saved = None

@@ -235,11 +235,11 @@ class ShardPool:
             there, able = self.client.run_on_scheduler(_at_work)
             idle = 0 if able else idle + 1
             if idle == 2:
-                what = "its workers have paused, low on memory" if there else "it has no workers"
-                warnings.warn(f"the cluster is stalled: {what}", UserWarning, stacklevel=2)
+                reason = "its workers have paused, low on memory" if there else "it has no workers"
+                warnings.warn(f"the cluster is stalled: {reason}", UserWarning, stacklevel=2)
             if idle > _PATIENCE:
-                what = "all workers have paused" if there else "the cluster has lost all its workers"
-                raise ClusterError(f"{what}, perhaps out of memory: {_SMALLER}")
+                reason = "all workers have paused" if there else "the cluster has lost all its workers"
+                raise ClusterError(f"{reason}, perhaps out of memory: {_SMALLER}")
 
     def _all_of(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         return [self._result(future) for future in self._map(function, items)]

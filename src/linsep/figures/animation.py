@@ -90,9 +90,9 @@ def animate(
         labels = tuple(model.classes_.tolist())
         if flat:
             names = np.arange(len(trail.examples.y)) if row_numbers is None else np.asarray(row_numbers)
-            film = _plane(trail, frames, labels, style, 1000 / fps, names)
+            film = _moving_plane(trail, frames, labels, style, 1000 / fps, names)
         else:
-            film = _leads(trail, frames, labels, style, 1000 / fps)
+            film = _margins(trail, frames, labels, style, 1000 / fps)
         if ending == ".html":
             with replacing(path) as file:
                 file.write(_offline(film.to_jshtml(fps=fps)).encode())
@@ -113,7 +113,7 @@ def _offline(page: str) -> str:
     return page
 
 
-def _plane(
+def _moving_plane(
     trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, interval: float, names: Any
 ) -> FuncAnimation:
     points = _dense(trail)
@@ -154,7 +154,7 @@ def _plane(
     return FuncAnimation(figure, draw, frames=len(frames), interval=interval, blit=False)
 
 
-def _leads(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, interval: float) -> FuncAnimation:
+def _margins(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, interval: float) -> FuncAnimation:
     rng = np.random.default_rng(0)
     shown = np.sort(rng.permutation(len(trail.examples.y))[:_ROWS])
     some = trail.examples._replace(
@@ -177,8 +177,8 @@ def _leads(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, inter
         ax.axvspan(-reach, 0, color=palette.ink, alpha=0.08, linewidth=0)
         ax.axvline(0, color=palette.ink, linewidth=1.6)
         ax.set_yticks(range(len(labels)), [plain(label) for label in labels])
-        what = "margin y·s(x)/‖w‖" if len(trail.start) == 1 else "lead of the true class / ‖w‖"
-        ax.set(xlim=(-reach, reach), xlabel=f"wrong side   ←   {what}   →   right side")
+        measure = "margin y·s(x)/‖w‖" if len(trail.start) == 1 else "lead of the true class / ‖w‖"
+        ax.set(xlim=(-reach, reach), xlabel=f"wrong side   ←   {measure}   →   right side")
 
     def draw(t: int) -> list[Any]:
         for dots, own in drawn:

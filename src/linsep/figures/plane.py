@@ -209,11 +209,11 @@ class ViewFrame(NamedTuple):
         ax.set(xlim=(x - across, x + across), ylim=(y - up, y + up), aspect=across / up)
 
 
-def draw_band(ax: Axes, line: Floats, w: Floats, width: float, **look: Any) -> None:
+def draw_band(ax: Axes, line: Floats, w: Floats, width: float, **style: Any) -> None:
     """Draw a band of some width on both sides of a plane."""
     shift = width * w / np.linalg.norm(w)
     band = np.array([line[0] - shift, line[1] - shift, line[1] + shift, line[0] + shift])
-    ax.fill(*band.T, linewidth=0, **look)
+    ax.fill(*band.T, linewidth=0, **style)
 
 
 def draw_crosses(ax: Axes, points: Floats, palette: Palette, label: str) -> None:

@@ -158,11 +158,11 @@ class PlanesDisplay(Display):
     def _draw_margins(self, ax: Axes, palette: Palette) -> None:
         names = sorted(self.margins, key=lambda name: self.margins[name])
         values = [self.margins[name] for name in names]
-        places = np.arange(len(names))
-        ax.hlines(places, 0, values, color=palette.faint, linewidth=1.2, zorder=1)
-        ax.scatter(values, places, color=palette.positive, s=42, zorder=3, label="perceptron")
+        heights = np.arange(len(names))
+        ax.hlines(heights, 0, values, color=palette.faint, linewidth=1.2, zorder=1)
+        ax.scatter(values, heights, color=palette.positive, s=42, zorder=3, label="perceptron")
         ax.axvline(self.largest, color=palette.accent, linewidth=2.4, label=f"largest margin, {self.largest:.3g}")
-        ax.set_yticks(places, names)
+        ax.set_yticks(heights, names)
         ax.set(xlim=(min(0, *values), 1.08 * self.largest), ylim=(-0.7, len(names) - 0.3))
         ax.set_xlabel("margin kept from the rows")
         ax.set_title("Planes found in different orders")

@@ -124,8 +124,8 @@ class RegionsDisplay(Display):
         )  # fmt: skip
         if len(np.unique(region)) > 1:
             ax.contour(x, y, region, levels=levels[1:-1], colors=palette.ink, linewidths=0.9)
-        look: dict[str, Any] = {"size": mistake_sizes(self.counts), "linewidth": 0.4, "edgecolor": palette.paper}
-        draw_classes(ax, self.points, self.groups, self.labels, palette, **look)
+        marks: dict[str, Any] = {"size": mistake_sizes(self.counts), "linewidth": 0.4, "edgecolor": palette.paper}
+        draw_classes(ax, self.points, self.groups, self.labels, palette, **marks)
         if self.wrong.any():
             draw_crosses(ax, self.points[self.wrong], palette, "wrong")
         if 5 < len(self.labels) <= 12:  # many to look up in a legend: name them where they are

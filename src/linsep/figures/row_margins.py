@@ -78,15 +78,15 @@ class MarginsDisplay(Display):
         bins = min(60, max(8, math.ceil(2 * len(self.margins) ** (1 / 3))))
         edges = np.histogram_bin_edges(self.margins, bins)
         height = np.zeros(bins)
-        looks: list[tuple[Any, str, dict[str, Any]]] = [(slice(None), "rows", {"facecolor": palette.positive})]
+        bars: list[tuple[Any, str, dict[str, Any]]] = [(slice(None), "rows", {"facecolor": palette.positive})]
         if two:  # told apart in print as well
             negative, positive = (mark["color"] for mark in palette.marks(self.labels))
             hatched = {"facecolor": positive, "hatch": "///", "edgecolor": palette.paper}
             names = [f"rows of {plain(label)}" for label in self.labels]
-            looks = [(self.groups == 0, names[0], {"facecolor": negative}), (self.groups == 1, names[1], hatched)]
-        for own, name, look in looks:
+            bars = [(self.groups == 0, names[0], {"facecolor": negative}), (self.groups == 1, names[1], hatched)]
+        for own, name, bar in bars:
             rows = np.histogram(self.margins[own], edges)[0]
-            ax.stairs(height + rows, edges, baseline=height, fill=True, linewidth=0, label=name, **look)
+            ax.stairs(height + rows, edges, baseline=height, fill=True, linewidth=0, label=name, **bar)
             height = height + rows
         ax.axvline(0, color=palette.ink, linewidth=1.4)
         name = f"smallest, {self.smallest_:.3g}"

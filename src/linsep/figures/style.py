@@ -120,7 +120,7 @@ class Display(ABC):
 
 def below(ax: Axes, columns: int = 2, *, space: float = 0.16) -> None:
     """Put the legend under the axes, where it hides nothing, in as many columns as fit into the figure."""
-    look: dict[str, Any] = {
+    layout: dict[str, Any] = {
         "loc": "upper center",
         "bbox_to_anchor": (0.5, -space),
         "columnspacing": 1.4,
@@ -128,16 +128,23 @@ def below(ax: Axes, columns: int = 2, *, space: float = 0.16) -> None:
     }
     whole = ax.get_figure(root=True)
     for count in range(columns, 0, -1):
-        legend = ax.legend(ncols=count, **look)
+        legend = ax.legend(ncols=count, **layout)
         if whole is None or legend.get_window_extent().width <= 0.95 * whole.bbox.width:
             return
 
 
 def draw_classes(
-    ax: Axes, points: Floats, groups: Array, labels: tuple[Any, ...], palette: Palette, *, size: Any = 24.0, **look: Any
+    ax: Axes,
+    points: Floats,
+    groups: Array,
+    labels: tuple[Any, ...],
+    palette: Palette,
+    *,
+    size: Any = 24.0,
+    **style: Any,
 ) -> None:
     """Draw points in the colors and shapes of their classes; if there are very many, the legend shows some of them."""
-    sizes, look = np.broadcast_to(size, len(points)), {"linewidth": 0, "zorder": 3} | look
+    sizes, style = np.broadcast_to(size, len(points)), {"linewidth": 0, "zorder": 3} | style
     for c, (label, mark) in enumerate(zip(labels, palette.marks(labels), strict=True)):
         own = groups == c
         named = c < 15 or len(labels) <= 20
@@ -145,7 +152,7 @@ def draw_classes(
         x, y = points[own].T
         ax.scatter(
             x, y, s=sizes[own], label=plain(label) if named else rest,
-            **mark, **look,
+            **mark, **style,
         )  # fmt: skip
 
 

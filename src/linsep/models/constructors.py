@@ -152,6 +152,11 @@ class OnlineParameters(Constructor):
 
     Parameters
     ----------
+    validation_fraction
+        Share of the rows to hold out: each is drawn by its number and the seed, so that reading the rows from a file,
+        in blocks of any size, holds out the same.
+    keep
+        Which hypothesis the run returns, as for `Perceptron`.
     class_weight : dict or "balanced"
     random_state : int, RandomState or None
     """

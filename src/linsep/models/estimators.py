@@ -51,8 +51,8 @@ def reference(kind: Any) -> str:
     for section, entries in (("Parameters", parameters), ("Attributes", attributes)):
         lines = [f"{name} : {type_}{defaults.get(name, '')}\n{meaning}" for name, (type_, meaning) in entries.items()]
         whole += "\n".join([section, "-" * len(section), *lines, "", ""])
-    own = next(docs[base] for base in bases[1:] if base is not _Classifier)
-    before_it, mark, after = own.partition("Parameters\n---")
+    doc = next(docs[base] for base in bases[1:] if base is not _Classifier)
+    before_it, mark, after = doc.partition("Parameters\n---")
     return before_it + whole + _SECTION.sub("", mark + after)
 
 

@@ -103,16 +103,16 @@ def _check_linear(model: Any) -> None:
     if not (hasattr(model, "coef_") and hasattr(model, "classes_")):
         raise DataError("", f"this {type(model).__name__} has no weights: it is not fitted yet, or not linear")
     if getattr(model, "keep", None) == "vote":
-        what = "such a file holds one plane, but a vote uses many: train with {0} instead"
-        raise DataError("", what, ("keep", "average"))
+        message = "such a file holds one plane, but a vote uses many: train with {0} instead"
+        raise DataError("", message, ("keep", "average"))
 
 
 def _feature_names(model: Any) -> list[str] | None:
     """Return the names of the features, such as ``town=Ulm`` for a word, if they are known; tell of hashed ones."""
     memory = getattr(model, "reading_", {})
     if "names" in memory and Layout.from_state(memory).hashed:
-        what = "the model hashes words: rows for the new file must be hashed in the same way (linsep.data.words)"
-        warnings.warn(DataNote("", what), stacklevel=3)
+        message = "the model hashes words: rows for the new file must be hashed in the same way (linsep.data.words)"
+        warnings.warn(DataNote("", message), stacklevel=3)
         return None
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
@@ -249,63 +249,50 @@ def to_onnx(model: Any, path: Path, *, dtype: Any = np.float64, raw: bool | None
     ...     to_onnx(model, os.path.join(folder, "model.onnx"))
     """
     try:
-        from onnx import TensorProto, checker, helper, numpy_helper
+        from onnx import TensorProto, checker, helper
     except ImportError:
         raise ModuleNotFoundError("to_onnx needs the package onnx: pip install 'linsep[onnx]'") from None
     _check_linear(model)
-    taken = {np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.float32): TensorProto.FLOAT}
-    if np.dtype(dtype) not in taken:
+    kinds = {np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.float32): TensorProto.FLOAT}
+    if np.dtype(dtype) not in kinds:
         raise ParameterError("dtype", str(np.dtype(dtype)), "float64 or float32")
-    classes, d = _onnx_labels(model.classes_), model.coef_.shape[1]
+    classes, (machines, d) = _onnx_labels(model.classes_), model.coef_.shape
     if model.coef_.nbytes >= 2**31 - 2**20:
         raise DataError("", f"the weights take {model.coef_.nbytes} bytes, an ONNX file holds 2 GB at most")
-    binary = len(model.coef_) == 1
-    layout = _raw_layout(model, raw)
-    constants = {
-        "linsep.b": model.intercept_,
-        "linsep.classes": classes if len(classes) > 1 else np.repeat(classes, 2),  # one class is on both sides
-    }
-    if layout is None:
-        inputs = [helper.make_tensor_value_info("X", taken[np.dtype(dtype)], ["n", d])]
-        constants["linsep.W"] = np.ascontiguousarray(model.coef_.T)  # (d, 1) or (d, C)
-        nodes = [
-            helper.make_node("Cast", ["X"], ["linsep.rows"], to=TensorProto.DOUBLE),
-            helper.make_node("MatMul", ["linsep.rows", "linsep.W"], ["linsep.products"]),
-        ]
-        names = _feature_names(model)
-        properties = {} if names is None else {"feature_names": json.dumps(names)}
+    graph, layout, properties = _Graph(kinds[np.dtype(dtype)]), _raw_layout(model, raw), {}
+    if layout is not None:
+        products, columns = _read_columns(graph, model, layout)
+        properties["columns"] = json.dumps(columns)
     else:
-        reading = _OnnxColumns(model, layout, taken[np.dtype(dtype)])
-        inputs, nodes, own = reading.inputs, reading.nodes, reading.constants
-        constants |= own
-        properties = {"columns": json.dumps(reading.described)}
-    scores = "linsep.sums" if binary else "scores"
-    nodes.append(helper.make_node("Add", ["linsep.products", "linsep.b"], [scores]))
-    if binary:
-        constants |= {"linsep.zero": np.float64(0), "linsep.second": np.array([1])}
+        X = graph.input("X", graph.number, ["n", d])
+        products = graph.node("MatMul", graph.cast(X, "DOUBLE"), np.ascontiguousarray(model.coef_.T))
+        if (names := _feature_names(model)) is not None:
+            properties["feature_names"] = json.dumps(names)
+    if machines == 1:
+        sums = graph.node("Add", products, model.intercept_)
+        scores = graph.node("Squeeze", sums, np.array([1]), name="scores")
         compare = "Greater" if model.on_plane < 0 else "GreaterOrEqual"
-        nodes.append(helper.make_node("Squeeze", [scores, "linsep.second"], ["scores"]))
-        nodes.append(helper.make_node(compare, ["scores", "linsep.zero"], ["linsep.side"]))
-        nodes.append(helper.make_node("Cast", ["linsep.side"], ["linsep.number"], to=TensorProto.INT64))
+        code = graph.cast(graph.node(compare, scores, 0.0), "INT64")
     else:
-        nodes.append(helper.make_node("ArgMax", ["scores"], ["linsep.number"], axis=1, keepdims=0))
-    nodes.append(helper.make_node("Gather", ["linsep.classes", "linsep.number"], ["label"]))
+        scores = graph.node("Add", products, model.intercept_, name="scores")
+        code = graph.node("ArgMax", scores, axis=1, keepdims=0)
+    # one class is on both sides
+    graph.node("Gather", classes if len(classes) > 1 else np.repeat(classes, 2), code, name="label")
     kind = TensorProto.STRING if classes.dtype == object else helper.np_dtype_to_tensor_dtype(classes.dtype)
-    graph = helper.make_graph(
-        nodes,
-        type(model).__name__,
-        inputs,
-        [
-            helper.make_tensor_value_info("label", kind, ["n"]),
-            helper.make_tensor_value_info("scores", TensorProto.DOUBLE, ["n"] if binary else ["n", len(classes)]),
-        ],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
-    )
+    outputs = [
+        helper.make_tensor_value_info("label", kind, ["n"]),
+        helper.make_tensor_value_info("scores", TensorProto.DOUBLE, ["n"] if machines == 1 else ["n", len(classes)]),
+    ]
     # opsets that runtimes of the last years know
-    dates = any(node.op_type == "StringSplit" for node in nodes)
+    dates = any(node.op_type == "StringSplit" for node in graph.nodes)
     opsets = [helper.make_opsetid("", 20 if dates else 17)]
     opsets += [] if layout is None else [helper.make_opsetid("ai.onnx.ml", 2)]
-    proto = helper.make_model(graph, producer_name="linsep", opset_imports=opsets, ir_version=9 if dates else 8)
+    proto = helper.make_model(
+        helper.make_graph(graph.nodes, type(model).__name__, graph.inputs, outputs, graph.constants),
+        producer_name="linsep",
+        opset_imports=opsets,
+        ir_version=9 if dates else 8,
+    )
     if properties:
         helper.set_model_props(proto, properties)
     checker.check_model(proto)
@@ -328,103 +315,107 @@ def _raw_layout(model: Any, raw: bool | None) -> Layout | None:
     return layout if raw or layout.words else None
 
 
-class _OnnxColumns:
-    """The inputs, nodes and constants by which a graph reads the columns of a table: each adds to the scores."""
+class _Graph:
+    """An ONNX graph as it is built; nodes and constants have names of their own unless they are told one."""
 
-    def __init__(self, model: Any, layout: Layout, number: int) -> None:
-        from onnx import TensorProto, helper
-
+    def __init__(self, number: int) -> None:
+        self.number = number  # the type of the numbers that it takes
         self.inputs: list[Any] = []
         self.nodes: list[Any] = []
-        self.constants: dict[str, Any] = {}
-        self.described: list[dict[str, str]] = []
-        self._helper, self._double, self._integer = helper, TensorProto.DOUBLE, TensorProto.INT64
-        missing = str(model.reading_.get("missing", "error"))
-        W, machines = model.coef_.T, len(model.coef_)
-        levels: dict[int, dict[str, int]] = {}
-        for feature, (column, word) in enumerate(layout.categories, layout.first_category):
-            levels.setdefault(column, {})[word or ""] = feature
-        numbers, parts = iter(range(len(layout.numbers))), []
-        for place, (name, kind) in enumerate(layout.columns):
-            given = f"{name}_column" if name in ("label", "scores") else name
-            words, day = kind == WORD, _DAY.fullmatch(kind)
-            self.described.append({"input": given, "column": name, "kind": kind})
-            typed = TensorProto.STRING if words or day else number
-            self.inputs.append(helper.make_tensor_value_info(given, typed, ["n", 1]))
-            own = levels.get(place, {})
-            if words:
-                own |= {gap: own[""] for gap in model.reading_.get("gaps", MISSING) if "" in own and gap not in own}
-                parts.append(self._words(given, place, own, W, machines))
-            else:
-                given = given if day is None else self._days(given, place, kind.partition(":")[2], day[1])
-                parts.append(self._number(given, place, W[next(numbers)], own.get(""), W, missing))
-        self._node("Sum", parts, "linsep.products")
+        self.constants: list[Any] = []
 
-    def _node(self, kind: str, given: list[str], result: str, **how: Any) -> str:
-        self.nodes.append(self._helper.make_node(kind, given, [result], **how))
-        return result
+    def input(self, name: str, kind: int, shape: list[Any]) -> str:
+        """Add an input; return its name."""
+        from onnx import helper
 
-    def _words(self, name: str, place: int, levels: dict[str, int], W: Floats, machines: int) -> str:
-        """Look up the weights of a word; one that is not known has none."""
-        own = f"linsep.{place}"
-        table = np.concatenate([W[list(levels.values())], np.zeros((1, machines))])
-        self.constants |= {f"{own}.W": np.ascontiguousarray(table), f"{own}.axis": np.array([1])}
-        how = {"keys_strings": list(levels), "values_int64s": list(range(len(levels))), "default_int64": len(levels)}
-        flat = self._node("Squeeze", [name, f"{own}.axis"], f"{own}.flat")
-        code = self._node("LabelEncoder", [flat], f"{own}.code", domain="ai.onnx.ml", **how)
-        return self._node("Gather", [f"{own}.W", code], f"{own}.part", axis=0)
+        self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        return name
 
-    def _days(self, name: str, place: int, form: str, between: str) -> str:
-        """Count the days from 1970-01-01 to a date (as Hinnant does: years begin in March), NaN for a gap."""
-        own = f"linsep.{place}"
-        some = form.replace("%Y", "1970").replace("%m", "1").replace("%d", "1")
-        self.constants |= {f"{own}.none": np.array([""], object), f"{own}.some": np.array([some], object)}
-        self.constants[f"{own}.nan"] = np.float64(np.nan)
-        absent = self._node("Equal", [name, f"{own}.none"], f"{own}.none_given")
-        text = self._node("Where", [absent, f"{own}.some", name], f"{own}.text")
-        self.nodes.append(
-            self._helper.make_node("StringSplit", [text], [f"{own}.split", f"{own}.counts"], delimiter=between)
-        )
-        numbers = self._node("Cast", [f"{own}.split"], f"{own}.parts", to=self._integer)
+    def node(self, kind: str, *inputs: Any, name: str = "", **attributes: Any) -> str:
+        """Add a node; what is no name among its inputs is a constant. Return the name of its first output."""
+        from onnx import helper, numpy_helper
 
-        def step(kind: str, left: str, right: int | str) -> str:
-            if isinstance(right, int):
-                self.constants[f"linsep.int{right}"] = np.int64(right)
-                right = f"linsep.int{right}"
-            return self._node(kind, [left, right], f"{own}.step{len(self.nodes)}")
+        names = []
+        for each in inputs:
+            if not isinstance(each, str):
+                self.constants.append(
+                    numpy_helper.from_array(np.asarray(each), f"linsep.constant{len(self.constants)}")
+                )
+                each = self.constants[-1].name
+            names.append(each)
+        outputs = [name or f"linsep.node{len(self.nodes)}"]
+        outputs += [f"{outputs[0]}.counts"] if kind == "StringSplit" else []
+        self.nodes.append(helper.make_node(kind, names, outputs, **attributes))
+        return outputs[0]
 
-        places = {sign: k for k, sign in enumerate(re.findall("%(.)", form))}
-        for k in range(3):
-            self.constants[f"linsep.int{k}"] = np.int64(k)
-        year, month, day = (
-            self._node("Gather", [numbers, f"linsep.int{places[sign]}"], f"{own}.{sign}", axis=2) for sign in "Ymd"
-        )
-        march = step("Mod", step("Add", month, 9), 12)  # months since March
-        early = self._node("Cast", [step("Greater", march, 9)], f"{own}.early", to=self._integer)
-        year = step("Sub", year, early)
-        days = step("Add", step("Div", step("Add", step("Mul", march, 153), 2), 5), day)
-        days = step("Add", days, step("Mul", year, 365))
-        for sign, length in (("Add", 4), ("Sub", 100), ("Add", 400)):
-            days = step(sign, days, step("Div", year, length))
-        days = step("Sub", days, 719469)
-        number = self._node("Cast", [days], f"{own}.days", to=self._double)
-        return self._node("Where", [absent, f"{own}.nan", number], f"{own}.date")
+    def cast(self, name: str, kind: str) -> str:
+        """Add a node that changes the type."""
+        from onnx import TensorProto
 
-    def _number(self, name: str, place: int, weights: Floats, gap: int | None, W: Floats, missing: str) -> str:
-        """Multiply a number with its weights; a gap is 0, and may have weights of its own."""
-        own = f"linsep.{place}"
-        self.constants |= {f"{own}.w": weights[None, :].copy(), f"{own}.zero": np.float64(0)}
-        number = self._node("Cast", [name], f"{own}.double", to=self._double)
-        if missing not in ("zero", "indicator"):
-            return self._node("MatMul", [number, f"{own}.w"], f"{own}.part")
-        absent = self._node("IsNaN", [number], f"{own}.absent")
-        filled = self._node("Where", [absent, f"{own}.zero", number], f"{own}.filled")
-        part = self._node("MatMul", [filled, f"{own}.w"], f"{own}.part")
-        if gap is None:
-            return part
-        self.constants[f"{own}.gap"] = W[gap][None, :].copy()
-        marked = self._node("Cast", [absent], f"{own}.marked", to=self._double)
-        return self._node("Add", [part, self._node("MatMul", [marked, f"{own}.gap"], f"{own}.missing")], f"{own}.all")
+        return self.node("Cast", name, to=getattr(TensorProto, kind))
+
+
+def _read_columns(graph: _Graph, model: Any, layout: Layout) -> tuple[str, list[dict[str, str]]]:
+    """Have a graph read the columns of a table; return the sum of what they add to the scores, and the columns."""
+    from onnx import TensorProto
+
+    W, missing = model.coef_.T, str(model.reading_.get("missing", "error"))
+    categories: dict[int, dict[str, int]] = {}
+    for feature, (column, word) in enumerate(layout.categories, layout.first_category):
+        categories.setdefault(column, {})[word or ""] = feature
+    numbers, parts, columns = iter(range(len(layout.numbers))), [], []
+    for place, (name, kind) in enumerate(layout.columns):
+        title = f"{name}_column" if name in ("label", "scores") else name
+        words, day = kind == WORD, _DAY.fullmatch(kind)
+        columns.append({"input": title, "column": name, "kind": kind})
+        cells = graph.input(title, TensorProto.STRING if words or day else graph.number, ["n", 1])
+        features = categories.get(place, {})
+        if words:
+            gaps = model.reading_.get("gaps", MISSING) if "" in features else ()
+            features |= {gap: features[""] for gap in gaps if gap not in features}
+            parts.append(_word_scores(graph, cells, features, W))
+        else:
+            cells = cells if day is None else _days(graph, cells, kind.partition(":")[2], day[1])
+            gap = W[[features[""]]] if "" in features else None
+            parts.append(_number_scores(graph, cells, W[[next(numbers)]], gap, missing in ("zero", "indicator")))
+    return graph.node("Sum", *parts), columns
+
+
+def _word_scores(graph: _Graph, cells: str, features: dict[str, int], W: Floats) -> str:
+    """Look up the weights of a word; one that is not known has none."""
+    table = np.vstack([W[list(features.values())], np.zeros((1, W.shape[1]))])
+    codes: dict[str, Any] = {"keys_strings": list(features), "values_int64s": list(range(len(features)))}
+    flat = graph.node("Squeeze", cells, np.array([1]))
+    code = graph.node("LabelEncoder", flat, domain="ai.onnx.ml", default_int64=len(features), **codes)
+    return graph.node("Gather", table, code, axis=0)
+
+
+def _number_scores(graph: _Graph, cells: str, weights: Floats, gap: Floats | None, filled: bool) -> str:
+    """Multiply a number with its weights; a gap is 0 if it is filled, and may have weights of its own."""
+    number = graph.cast(cells, "DOUBLE")
+    if not filled:
+        return graph.node("MatMul", number, weights)
+    absent = graph.node("IsNaN", number)
+    score = graph.node("MatMul", graph.node("Where", absent, 0.0, number), weights)
+    return score if gap is None else graph.node("Add", score, graph.node("MatMul", graph.cast(absent, "DOUBLE"), gap))
+
+
+def _days(graph: _Graph, cells: str, form: str, between: str) -> str:
+    """Count the days from 1970-01-01 to a date (as Hinnant does: years begin in March), NaN for a gap."""
+    node = graph.node
+    some = form.replace("%Y", "1970").replace("%m", "1").replace("%d", "1")
+    absent = node("Equal", cells, np.array([""], object))
+    text = node("Where", absent, np.array([some], object), cells)
+    numbers = graph.cast(node("StringSplit", text, delimiter=between), "INT64")
+    order = "".join(re.findall("%(.)", form))
+    year, month, day = (node("Gather", numbers, order.index(sign), axis=2) for sign in "Ymd")
+    march = node("Mod", node("Add", month, 9), 12)  # months since March
+    year = node("Sub", year, graph.cast(node("Greater", march, 9), "INT64"))
+    days = node("Add", node("Div", node("Add", node("Mul", march, 153), 2), 5), day)
+    days = node("Add", days, node("Mul", year, 365))
+    for sign, length in (("Add", 4), ("Sub", 100), ("Add", 400)):
+        days = node(sign, days, node("Div", year, length))
+    return node("Where", absent, np.nan, graph.cast(node("Sub", days, 719469), "DOUBLE"))
 
 
 def _onnx_labels(classes: Array) -> Array:

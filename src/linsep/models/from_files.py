@@ -111,17 +111,17 @@ def fit_source(
     once = model.max_iter == 1 and not evaluate and scale in ("none", "auto") and cache in ("auto", "none")
     with source.caching("none" if once else cache, clock=clock), overflow_explained():
         parameters = model.run_parameters(model.draw_seed() if resumed is None else resumed.seed)
-        how: str = scale
-        if how == "auto":
+        scaling: str = scale
+        if scaling == "auto":
             fixed = once or model.target_margin is not None
-            how = "none" if fixed else automatic_scale(source, Ranges.of(source))
+            scaling = "none" if fixed else automatic_scale(source, Ranges.of(source))
         if resumed is None:
             start = model.last_weights() if model.warm_start and hasattr(model, "coef_") else None
             size = 0.0 if start is None else start.norm
-            problem = source_problem(source, parameters, how, size, all_labels=not once)
+            problem = source_problem(source, parameters, scaling, size, all_labels=not once)
             state = _begin(model, problem, start)
         else:
-            problem, state = _resumed(source, parameters, how, resumed, str(checkpoint)), resumed.state
+            problem, state = _resumed(source, parameters, scaling, resumed, str(checkpoint)), resumed.state
 
         def keep(state: State, ended: bool) -> None:
             if saved is not None and (ended or saved.due()):
@@ -137,8 +137,8 @@ def check_scale(model: Online, scale: str) -> None:
     """Refuse parameters that files cannot be learned with."""
     model.check_parameters()
     if model.order not in (None, "cyclic", "shuffled") if isinstance(model.order, str) else model.order is not None:
-        what = "{0} visits rows out of their order: it needs an array, not files"
-        raise DataError("", what, ("order", model.order if isinstance(model.order, str) else ...))
+        message = "{0} visits rows out of their order: it needs an array, not files"
+        raise DataError("", message, ("order", model.order if isinstance(model.order, str) else ...))
     if scale not in ("none", "unit", "standard", "auto"):
         raise ParameterError("scale", scale, "'none', 'unit', 'standard' or 'auto'")
 
@@ -227,9 +227,9 @@ def fitted_rows(model: Any, source: Source, blocks: Iterable[Any]) -> Iterator[t
             elif source.options.format == "npy" and y is None and X.shape[1] == d + 1:
                 X = np.delete(X, int(source.options.target or -1), axis=1)  # the labels are still there
             elif X.shape[1] != d:
-                what, settings = f"the rows have {X.shape[1]} features, but the model has {d}", []
+                message, settings = f"the rows have {X.shape[1]} features, but the model has {d}", []
                 if X.shape[1] == d + 1 and y is None and source.names:
-                    what += "; if one is the label, name it, such as {0}"
+                    message += "; if one is the label, name it, such as {0}"
                     settings = [("target", source.names[-1])]
-                raise DataError(source.files[0].name, what, *settings)
+                raise DataError(source.files[0].name, message, *settings)
             yield X, y, last

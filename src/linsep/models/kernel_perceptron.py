@@ -32,6 +32,8 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
     kernel
         ``exp(-gamma ‖x - z‖²)``, ``(gamma x·z + coef0)^degree``, ``x·z``; "precomputed" takes kernel values for ``X``;
         a callable takes two matrices and returns the kernel values of all pairs of their rows.
+    keep
+        Which hypothesis the run returns, as for `Perceptron`.
     class_weight : dict or "balanced"
     random_state : int, RandomState or None
 
@@ -135,23 +137,23 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
         mistakes, record = self._mistakes, self.record_
         m, first_row = mistakes.machines, record.rows
         codes = codes if len(self.classes_) > 1 else np.ones_like(codes)
-        own = codes if m > 1 else np.where(codes == 1, 0, -1)
+        signs = codes if m > 1 else np.where(codes == 1, 0, -1)
         with quiet_algebra():
             S = np.zeros((m, X.shape[0]))
             if mistakes.n_rows:
                 S += mistakes.factors() @ self._kernel().values(self.support_vectors_, X)
-            run, visits = self._run(KernelRows(self._kernel(), X, self._capacity()), S, own, weight, max_iter)
+            run, visits = self._run(KernelRows(self._kernel(), X, self._capacity()), S, signs, weight, max_iter)
         record.add(run, m, len(codes))
         rows, machines = (run.trace // m).astype(np.intp), run.trace % m
-        erred, places = np.unique(rows, return_inverse=True)
-        places, visited = places + mistakes.n_rows, len(run.passes) * int(np.count_nonzero(weight > 0))
-        kept = None if self.kernel == "precomputed" or len(erred) == 0 else as_rows(X[erred])
-        mistakes.add_rows(kept, codes[erred], weight[erred])
-        mistakes.add(places, machines, visits, visited)
-        self.support_ = np.append(self.support_, erred + first_row)
+        wrong, positions = np.unique(rows, return_inverse=True)
+        positions, visited = positions + mistakes.n_rows, len(run.passes) * int(np.count_nonzero(weight > 0))
+        kept = None if self.kernel == "precomputed" or len(wrong) == 0 else as_rows(X[wrong])
+        mistakes.add_rows(kept, codes[wrong], weight[wrong])
+        mistakes.add(positions, machines, visits, visited)
+        self.support_ = np.append(self.support_, wrong + first_row)
         self.dual_coef_ = mistakes.factors(average=self.keep == "average")
 
-    def _run(self, cache: KernelRows, S: Floats, own: Array, steps: Floats, max_iter: int) -> tuple[Run, Array]:
+    def _run(self, cache: KernelRows, S: Floats, signs: Array, steps: Floats, max_iter: int) -> tuple[Run, Array]:
         """Make passes until one is clean; return them, and how many rows were visited before each mistake."""
         log, before, stop = TrainingLog(), [np.empty(0, np.int64)], Stop.MAX_ITER
         rows = np.flatnonzero(steps > 0).astype(np.uint32)
@@ -162,11 +164,11 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
             one_vs_rest = len(S) == 1 or self.multi_class == "ovr"
             left = None if self.max_updates is None else self.max_updates - log.made
             before_pass = None if left is None else S.copy()
-            visits, machines = dual_pass(cache, S, own, steps, order, one_vs_rest=one_vs_rest)
+            visits, machines = dual_pass(cache, S, signs, steps, order, one_vs_rest=one_vs_rest)
             if left is not None and before_pass is not None and len(visits) >= left:  # again, up to the last update
                 S[:] = before_pass
                 order = order[: int(visits[left - 1]) + 1 if left else 0]
-                visits, machines = dual_pass(cache, S, own, steps, order, one_vs_rest=one_vs_rest)
+                visits, machines = dual_pass(cache, S, signs, steps, order, one_vs_rest=one_vs_rest)
                 stop = Stop.MAX_UPDATES
             if not np.isfinite(S).all():
                 raise ValueError("a score overflowed to infinity: scale X down, or choose a smaller gamma or degree")
@@ -258,11 +260,11 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over values that were saved; refuse, besides, mistakes that do not belong to them."""
-        own = {name: state.pop(name) for name in ("seed", "rows", "runs", "mistakes")}
+        record = {name: state.pop(name) for name in ("seed", "rows", "runs", "mistakes")}
         super().restore(state)
-        self.record_ = TrainingRecord.from_state(own)
-        must(isinstance(own["mistakes"], dict), "its mistakes")
-        self._mistakes = mistakes = Mistakes.from_state(own["mistakes"], self.n_features_in_)
+        self.record_ = TrainingRecord.from_state(record)
+        must(isinstance(record["mistakes"], dict), "its mistakes")
+        self._mistakes = mistakes = Mistakes.from_state(record["mistakes"], self.n_features_in_)
         must(mistakes.machines == machines_for(len(self.classes_)), "its mistakes")
         must(bool(mistakes.rows) == (self.kernel != "precomputed" and mistakes.n_rows > 0), "support rows")
         must(self.support_.shape == (mistakes.n_rows,), "support rows")

@@ -229,8 +229,8 @@ class Learner:
         reader: RowReader = self._reader
         names = getattr(self, "feature_names_in_", None)
         if not is_records(X) and names is not None and reader.names != list(names):
-            own = getattr(X, "column_names", X.columns)
-            if list(map(str, own)) == list(names):
+            columns = getattr(X, "column_names", X.columns)
+            if list(map(str, columns)) == list(names):
                 return None
         rows = reader.read(X)
         if rows.unseen:

@@ -84,8 +84,8 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
 
     def run_parameters(self, seed: int, once: bool = False) -> Parameters:
         """Return all that is asked of a run, or of a pass over rows that are then gone."""
-        own = {name: getattr(self, name) for name in _OF_A_RUN} | ({"max_iter": 1} if once else {})
-        return Parameters(rule=self.rule(), seed=seed, once=once, **own)
+        values = {name: getattr(self, name) for name in _OF_A_RUN} | ({"max_iter": 1} if once else {})
+        return Parameters(rule=self.rule(), seed=seed, once=once, **values)
 
     # -----------------------------------------------------------------------------------------------------------
     # Training
@@ -231,9 +231,9 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         record.weights.widen(self.n_features_in_)
         record.plane = None
         if len(classes) > len(self.classes_):
-            places = class_codes(self.classes_, classes)
-            record.tracker.grow(places, len(classes))
-            record.weights.grow(places, len(classes))
+            codes = class_codes(self.classes_, classes)
+            record.tracker.grow(codes, len(classes))
+            record.weights.grow(codes, len(classes))
         self.classes_ = classes
 
     def _train(
@@ -322,8 +322,8 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         start = Weights.zero(machines_for(len(classes)), d)
         if self.warm_start and hasattr(self, "coef_"):
             if self.record_.weights.W.shape != start.W.shape or not np.array_equal(self.classes_, classes):
-                what = "{0} needs the same classes and number of features as the previous fit"
-                raise DataError("", what, ("warm_start",))
+                message = "{0} needs the same classes and number of features as the previous fit"
+                raise DataError("", message, ("warm_start",))
             start = self.last_weights()
         start.start_at(coef_init, intercept_init, self.fit_intercept)
         return start

@@ -29,6 +29,8 @@ class PassiveAggressive(PassiveAggressiveParameters, Online):
     tol
         If given, stop when the hinge loss of the weights at the end of a pass has not gone down by more than this for
         ``n_iter_no_change`` passes; it takes one more visit to every row per pass.
+    multi_class
+        More than two classes: the true class and its highest rival move apart, or one binary machine per class.
     class_weight
         Factors of ``C`` by class; sample weights are factors of ``C``, too. A row of weight 0 is skipped.
     prove

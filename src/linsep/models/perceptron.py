@@ -95,16 +95,16 @@ class Perceptron(PerceptronParameters, Online):
         super().check_parameters()
         picks = isinstance(self.order, str) and self.order in ("first", "worst")
         if self.keep != "last" and picks:
-            what = "{0} needs passes over all rows, and {1} makes none"
-            raise DataError("", what, ("keep", self.keep), ("order", self.order))
+            message = "{0} needs passes over all rows, and {1} makes none"
+            raise DataError("", message, ("keep", self.keep), ("order", self.order))
         if picks and self.multi_class == "ovr":
-            what = (
+            message = (
                 "{0} picks one row for all classes together, and {1} has a machine of its own for each: leave out one"
             )
-            raise DataError("", what, ("order", self.order), ("multi_class", "ovr"))
+            raise DataError("", message, ("order", self.order), ("multi_class", "ovr"))
         if self.mistake != "violation" and self.update_margin > 0:
-            what = "{0} also updates on correctly predicted rows, which {1} excludes"
-            raise DataError("", what, ("update_margin",), ("mistake", self.mistake))
+            message = "{0} also updates on correctly predicted rows, which {1} excludes"
+            raise DataError("", message, ("update_margin",), ("mistake", self.mistake))
         if self.learning_rate != "constant" and self.target_margin is not None:
-            what = "{0} is refuted by the number of mistakes, which {1} leaves without a bound"
-            raise DataError("", what, ("target_margin",), ("learning_rate", self.learning_rate))
+            message = "{0} is refuted by the number of mistakes, which {1} leaves without a bound"
+            raise DataError("", message, ("target_margin",), ("learning_rate", self.learning_rate))

@@ -128,7 +128,7 @@ class Steps:
         passes, log = Passes(problem, parameters, Hooks()), state.log
         (batch,) = problem.batches
         state.fit_to(batch)
-        weights, erred = state.weights, np.empty(state.weights.machines, np.uint64)
+        weights, mistakes = state.weights, np.empty(state.weights.machines, np.uint64)
         budget = run.mistakes if run.stop in (Stop.MAX_UPDATES, Stop.MARGIN_REFUTED) else -1
         for _ in run.passes:
             order = passes.order(batch, 0, state)
@@ -139,10 +139,10 @@ class Steps:
                 data = batch.examples
                 if parameters.learning_rate != "constant":
                     data = passes.slowed(batch, part, state)
-                _, k = passes.kernel(data, part, passes.rule.bound(weights), weights.W, weights.b, erred, log.loss)
+                _, k = passes.kernel(data, part, passes.rule.bound(weights), weights.W, weights.b, mistakes, log.loss)
                 log.visits += 1
                 log.made += k
-                machines = (erred[:k] % np.uint64(weights.machines)).astype(int)
+                machines = (mistakes[:k] % np.uint64(weights.machines)).astype(int)
                 yield len(log.passes), int(part[0]), machines, before, weights.plain().copy() if k else before
                 if (k and parameters.picks) or log.made == budget:
                     break

@@ -215,10 +215,10 @@ class Application:
 
     def _learn(self, requests: list[Learning], more: bool) -> list[Any]:
         """Learn from some requests, and take a snapshot when it is time to."""
-        found = self.service.learn(requests, more)
+        answers = self.service.learn(requests, more)
         if self.service.due:
             self.service.snapshot()
-        return found
+        return answers
 
     async def close(self) -> None:
         """Finish what was accepted."""
@@ -295,8 +295,8 @@ class Application:
 
     async def _stats(self) -> dict[str, Any]:
         async with self.learning.lock:
-            found = await asyncio.to_thread(self.service.stats)
-        return found | {"waiting": self.learning.waiting}
+            stats = await asyncio.to_thread(self.service.stats)
+        return stats | {"waiting": self.learning.waiting}
 
     async def mistakes(self, request: Request) -> Response:
         """List mistakes after an example."""
@@ -332,13 +332,13 @@ class Application:
     async def _events(self) -> AsyncIterator[str]:
         self.listeners += 1
         try:
-            told, spoken = -1, time.monotonic()
+            last, spoken = -1, time.monotonic()
             while not self.closing:
-                if self.service.number != told:
+                if self.service.number != last:
                     stats = await self._stats()
-                    told, spoken = stats["examples"], time.monotonic()
+                    last, spoken = stats["examples"], time.monotonic()
                     stats["recent"] = list(self.service.recent)[-20:]
-                    yield f"id: {told}\nevent: stats\ndata: {json.dumps(stats)}\n\n"
+                    yield f"id: {last}\nevent: stats\ndata: {json.dumps(stats)}\n\n"
                 elif time.monotonic() - spoken > _HEARTBEAT:
                     spoken = time.monotonic()
                     yield ": still here\n\n"
@@ -349,7 +349,7 @@ class Application:
     async def metrics(self, _: Request) -> Response:
         """Return counters in the text format of Prometheus."""
         service, queue = self.service, self.learning
-        found = (
+        numbers = (
             ("examples_total", "Examples learned.", service.number),
             ("mistakes_total", "Examples on which the weights changed.", service.mistakes),
             ("errors_total", "Examples whose label was predicted wrong before learning.", service.errors),
@@ -363,8 +363,10 @@ class Application:
             ("snapshot", "Number of the example of the newest snapshot.", service.snapshot_number),
             ("start_time_seconds", "When the server started.", self.started),
         )
-        kinds = {name: "counter" if name.endswith("_total") else "gauge" for name, _, _ in found}
-        lines = [f"# HELP linsep_{n} {about}\n# TYPE linsep_{n} {kinds[n]}\nlinsep_{n} {v}\n" for n, about, v in found]
+        kinds = {name: "counter" if name.endswith("_total") else "gauge" for name, _, _ in numbers}
+        lines = [
+            f"# HELP linsep_{n} {about}\n# TYPE linsep_{n} {kinds[n]}\nlinsep_{n} {v}\n" for n, about, v in numbers
+        ]
         return PlainTextResponse("".join(lines), media_type="text/plain; version=0.0.4")
 
     async def openapi(self, _: Request) -> Response:

@@ -89,10 +89,12 @@ class Inference:
 
     def _answer(self, asked: dict[str, Any], given: dict[str, Any], number: int) -> Response:
         """Return the outputs that are asked for, as JSON or binary."""
-        wanted, how = asked.get("outputs"), asked.get("parameters")
-        how = how if isinstance(how, dict) else {}
+        wanted, parameters = asked.get("outputs"), asked.get("parameters")
+        parameters = parameters if isinstance(parameters, dict) else {}
         if wanted is None:
-            wanted = [{"name": name, "parameters": {"binary_data": how.get("binary_data_output")}} for name in given]
+            wanted = [
+                {"name": name, "parameters": {"binary_data": parameters.get("binary_data_output")}} for name in given
+            ]
         if not isinstance(wanted, list):
             raise Refused("outputs are a list", "outputs")
         outputs, tail = [], []

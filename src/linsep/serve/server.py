@@ -40,13 +40,15 @@ class Address(NamedTuple):
         learn, predict = read_tokens(self.token_file) if self.token_file else ((), ())
         local = _is_local(self.host)
         if not local and not learn:
-            what = "{0} can be reached from other machines: name a file with tokens, {1}"
-            raise DataError("", what, ("host", self.host), ("token_file", "FILE"))
+            message = "{0} can be reached from other machines: name a file with tokens, {1}"
+            raise DataError("", message, ("host", self.host), ("token_file", "FILE"))
         if not local and not self.tls_certificate and not self.behind_proxy:
-            what = "{0} can be reached from other machines, and tokens would cross the network in the clear: give {1} "
-            what += "and {2}, or {3} if a proxy encrypts"
+            message = (
+                "{0} can be reached from other machines, and tokens would cross the network in the clear: give {1} "
+            )
+            message += "and {2}, or {3} if a proxy encrypts"
             settings = (("host", self.host), ("tls_certificate", "FILE"), ("tls_key", "FILE"), ("behind_proxy", True))
-            raise DataError("", what, *settings)
+            raise DataError("", message, *settings)
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise DataError("", "{0} and {1} go together", ("tls_certificate",), ("tls_key",))
         hosts = _LOCAL | {self.host} if local and not learn and not self.behind_proxy else None
@@ -74,8 +76,8 @@ def read_tokens(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
                 continue
             kind, token = words if len(words) == 2 else ("learn", words[0])
             if len(words) > 2 or kind not in tokens or len(token) < 16:
-                what = "a line is a token of at least 16 characters, perhaps after the word learn or predict"
-                raise DataError(f"{path}, line {number}", what)
+                message = "a line is a token of at least 16 characters, perhaps after the word learn or predict"
+                raise DataError(f"{path}, line {number}", message)
             tokens[kind].append(token)
     if not tokens["learn"]:
         raise DataError(path, "no token that may teach")
@@ -189,8 +191,8 @@ def serve(
         try:
             listening.bind((address.host, address.port))
         except OSError as error:
-            what = "cannot listen on {0} and {1}: " + str(error.strerror)
-            raise DataError("", what, ("host", address.host), ("port", address.port)) from None
+            message = "cannot listen on {0} and {1}: " + str(error.strerror)
+            raise DataError("", message, ("host", address.host), ("port", address.port)) from None
         listening.listen(2048)
         host, port = listening.getsockname()[:2]
 

@@ -96,8 +96,8 @@ class Service:
             if known is None:
                 _begin(self.store, model, classes)
             elif (model is not None or classes) and json.loads(known) != about_start(model, classes):
-                what = "has a learner already, which began with another model, other parameters or other classes: "
-                raise DataError(str(folder), f"{what}leave these out to go on with it, or choose another folder")
+                message = "has a learner already, which began with another model, other parameters or other classes: "
+                raise DataError(str(folder), f"{message}leave these out to go on with it, or choose another folder")
             self.notes = self.store.notes
             self._open()
             warm_up(self.learner)
@@ -239,8 +239,8 @@ class Service:
                 numbers.append(known)
                 continue
             if row is None and kept is None:
-                what = f"no row waits under this id: it was not predicted in the last {self.pending_days:g} days"
-                raise Refused(what, f"example {place}, id")
+                message = f"no row waits under this id: it was not predicted in the last {self.pending_days:g} days"
+                raise Refused(message, f"example {place}, id")
             waited, label_served = kept or (None, None)
             rows.append(waited if row is None else row)
             y.append(label)

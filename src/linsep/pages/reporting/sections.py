@@ -225,10 +225,10 @@ def _feature_names(study: Study) -> list[str]:
 def _row_names(study: Study, rows: Any) -> tuple[list[str], list[list[str]]]:
     """Return what rows are called, below heads of columns: their numbers in the file and, of a text, their lines."""
     numbers = study.dropped.in_source(rows).tolist()
-    places = study.locate(numbers) if numbers else []
-    if places is None:
+    locations = study.locate(numbers) if numbers else []
+    if locations is None:
         return ["row"], [[f"{number:,}"] for number in numbers]
-    lines = [f"{escape(place.file)}:{place.line}" if place.file else f"{place.line}" for place in places]
+    lines = [f"{escape(place.file)}:{place.line}" if place.file else f"{place.line}" for place in locations]
     return ["row", "line"], [[f"{n:,}", line] for n, line in zip(numbers, lines, strict=True)]
 
 
@@ -481,14 +481,14 @@ def regression(study: Study) -> str:
 
 def _reading(study: Study) -> dict[str, Any] | None:
     """Return how a file became the rows, None if gaps are levels: those of a model are not."""
-    how = study.reading
+    reading = study.reading
     if (
-        how is None
-        or how["missing"] in ("zero", "indicator")
-        or any(c.get("level", "") is None for c in how["columns"])
+        reading is None
+        or reading["missing"] in ("zero", "indicator")
+        or any(c.get("level", "") is None for c in reading["columns"])
     ):
         return None
-    return {**how, "others": []}
+    return {**reading, "others": []}
 
 
 def _listed(rows: tuple[int, ...]) -> str:

@@ -134,9 +134,9 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     machines = machines_for(len(classes))
     work = _PASS + _VISIT * X.shape[0] + _CELL * stored * machines
     if _LEAST_PASSES * work > max(limit, _LEAST_DRAWING):
-        what = f"{X.shape[0]:,} rows and {len(classes):,} classes take about {work:.1f} s a pass: "
+        message = f"{X.shape[0]:,} rows and {len(classes):,} classes take about {work:.1f} s a pass: "
         needed = ("time_limit", 10 * math.ceil(_LEAST_PASSES * work / 10))
-        raise DataError("", what + "a report about them needs {0}, fewer rows, or another label", needed)
+        raise DataError("", message + "a report about them needs {0}, fewer rows, or another label", needed)
     passes = int(np.clip(_TRAINING * limit / work, 2, 1000))
     offset, seconds = options.fit_intercept, {}
     started = time.perf_counter()
