@@ -18,6 +18,7 @@ from linsep.clock import Clock
 from linsep.data.arrays import to_rows
 from linsep.data.matrices import as_matrix
 from linsep.errors import NotSeparable
+from linsep.learn.weights import Weights
 from linsep.problem import Floats, MarginForm, Rows, Sparse, take
 from linsep.prove.bounds.margin_bracket import most_terms, root, rounded
 from linsep.prove.bounds.margins import Margin, in_range, largest_margin
