@@ -26,7 +26,7 @@ from linsep.problem import Array
 
 _RELEASE = 1 << 26  # bytes of a mapped file that may be held
 _LARGE = 1 << 28  # bytes, from which on an archive is not believed if it is compressed more than so many times
-_DENSEST = 200
+_DENSEST = 200  # times the size of its file that a sparse array may take: what claims more is refused
 _LONGEST_LABEL = 1 << 12  # bytes
 _SPARSE = {"data", "indices", "indptr", "shape"}  # arrays of a CSR matrix
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the search is loaded when there is something to search
     from linsep.prove.verdict.refuting import Asked, RunProof
     from linsep.prove.verdict.run_refutations import RunRefutation
 
-FIRST_PASSES = 10
+FIRST_PASSES = 10  # before the first search for a proof: most runs that separate end sooner
 FIRST_UNEVEN = 640  # where rows have different weights: those that count most come right before the others
 NEW_LOW = 0.85  # a pass with fewer mistakes than this share of the fewest before is a new low; less may be chance
 

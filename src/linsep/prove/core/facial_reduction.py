@@ -34,7 +34,7 @@ from linsep.prove.linear_algebra import algebra
 _DEPENDENT = 1e-10  # what is left of a row of size 1 that depends on others
 _VANISHING = 1e-9  # slack, in sizes of rows and weights, of a row that is zero on the whole face
 _NOISE = 1e-7  # multipliers this far below the largest are rounding: keeping them made exact ones negative
-_STEPS = 200
+_STEPS = 200  # of a reduction, which takes a handful: more are left to exact steps
 _SAMPLE = 4000  # rows that most often show the same as very many
 _DIRECTION_BITS, _MULTIPLIER_BITS = 30, 40  # of the numbers that a proof may choose freely: fewer make it shorter
 

@@ -34,7 +34,7 @@ from linsep.prove.core.wide_rows import all_that_cancel, contradiction, scaled_r
 NEWTON_UNKNOWNS = 3000  # beyond that no Hessian is written out
 SEVERAL_UNKNOWNS = 100  # of several classes, from which on blocks of single classes are much smaller than the whole
 _ENOUGH = 0.3  # score above which all rows are well above a plane: rows have size about 1, the goal is 1
-_VANISHING = 1e-9
+_VANISHING = 1e-9  # slack, in sizes of rows and weights, of a row that is on the plane but for rounding
 _CELLS = 1 << 25  # of the rows of a working set, at most
 _SETS, _STEPS = 14, 100  # working sets, and Newton's steps on each
 _DEEP = 8.0  # a row so far on the wrong side makes a contradiction likely, for which 6 rows per unknown suffice
@@ -43,7 +43,7 @@ _VISITS = 150  # of all sparse rows in a search, about: what would end without a
 _INEQUALITIES = 1 << 25  # of sparse rows of several classes, each with some numbers beside it: more take gigabytes
 _SURELY = 0.5  # of a bound on margins that is to be shown: rounding is not in what is computed here
 _SHORT_FLOATS = 1 << 22  # cells of dense rows from which on they are floats of 32 bits
-_ANY_RANK_CELLS = 1 << 22
+_ANY_RANK_CELLS = 1 << 22  # of dependent rows, for which least squares take ten times as long: more go to Newton
 _LEAST_SQUARES_CELLS = 1 << 25  # 5,800 rows of as many columns: less than ten times the time of an LU factorization
 
 

@@ -177,7 +177,7 @@ def _sparse_columns(rows: Sparse, columns: Array, d: int) -> Array:
 # Peeling
 
 
-PEELINGS = 40
+PEELINGS = 40  # rounds at most; each takes a look at some columns, and most tables need fewer than five
 TABLE_CELLS = 1 << 24  # classes times columns, at most
 
 
@@ -301,7 +301,7 @@ def weakly_beyond(data: Data, clock: Clock) -> Separator | None:
     return None
 
 
-CLASSES_TRIED = 40
+CLASSES_TRIED = 40  # rare ones first: each takes a look at its promising columns
 
 
 def _ranges(data: Data, which: Array, columns: Array) -> tuple[Floats, Floats]:

@@ -22,7 +22,7 @@ from linsep.problem import Array, Dense, Floats, Rows, Sparse
 from linsep.prove.claims import Data, Separator
 
 _compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-_SAMPLE = 512
+_SAMPLE = 512  # rows that show the scale of a column well enough: a look at all of many rows costs a pass
 _NEAR = 2.0**16  # times its spread: a center so far out may be left to rounding when rows are only looked at
 _ORDINARY = 900  # powers of two that leave room for weights
 WIDE = 2000  # columns of sparse data from which on working sets are not written out

@@ -293,7 +293,7 @@ def _reconstructed(form: Any, lead: list[int], free: list[int], n: int, clock: C
     return V
 
 
-_SHORT = 1 << 31
+_SHORT = 1 << 31  # numerators and denominators that are told from their residues modulo the prime
 
 
 def _fraction(residue: int) -> tuple[int, int] | None:

@@ -18,7 +18,7 @@ from linsep.prove.check.integers import over_common
 from linsep.prove.claims import SEPARABLE, Claim
 from linsep.prove.numbers.cells import exact_plane
 
-_DIGITS = (1, 2, 3, 4, 6, 8, 12)
+_DIGITS = (1, 2, 3, 4, 6, 8, 12)  # that are tried: each try checks all rows, and a gap makes a plane a digit longer
 _SHORT = 10**15  # whole numbers up to here are rounded the short way
 
 Scores = Callable[[Floats], Floats]  # weights -> w·x of every row, as far as floats tell
