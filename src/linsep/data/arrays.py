@@ -49,7 +49,7 @@ def sorted_csr(parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> Any
     return X
 
 
-def counted(rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
+def count_matrix(rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
     """Return a CSR array that counts how often each row and column occur together."""
     import scipy.sparse as sp
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def numbers(values: Array) -> pa.Array:
+def arrow_numbers(values: Array) -> pa.Array:
     """Return numbers or truth values as a column, numbers not copied if they lie in order."""
     import pyarrow as pa
 
@@ -45,7 +45,7 @@ def word(text: str) -> pa.Scalar:
 
 def zero(kind: pa.DataType) -> pa.Scalar:
     """Return 0, or False, of a type."""
-    return numbers(np.zeros(1, dtype=np.int8)).cast(kind)[0]
+    return arrow_numbers(np.zeros(1, dtype=np.int8)).cast(kind)[0]
 
 
 def rounded_length(values: Array) -> int:

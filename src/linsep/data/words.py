@@ -45,7 +45,7 @@ class Bag(NamedTuple):
     rows: Array  # (occurrences,)
 
 
-class Categories:
+class WordIndex:
     """The words that have features, in their order: numbers count from ``first``, ``known`` words have theirs already.
 
     When they are ``fixed``, as for a model that has learned from others, a new word gets no feature, and ``unseen``

@@ -293,7 +293,7 @@ def _of_text(found: ModelTable, name: str, kind: str, column: Any, deciding: int
 def _odd_row(column: Any, absent: Array, kind: str, point: str) -> int:
     """Return the first row whose cell is not of a kind."""
     for row, (cell, gap) in enumerate(zip(column.to_pylist(), absent.tolist(), strict=True)):
-        if not gap and not cells.fits(kind, cell, point):
+        if not gap and not cells.fits_kind(kind, cell, point):
             return row
     return 0
 
