@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrow_arrays import decoded, numpy_view, word, words, zero
+from linsep.data.arrays import decoded, numpy_view, word, words, zero
 from linsep.data.options import MISSING
 from linsep.data.schema import BOOLEAN, DATE, GROUPED, NUMBER, PERCENT, UNIT, WORD
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numpy_view, word, words
+from linsep.data.arrays import numpy_view, word, words
 from linsep.data.cache import Buffers
 from linsep.data.files import File, last_newline, pieces
 from linsep.data.labels import label, tidy

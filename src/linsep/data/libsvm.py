@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrays import sorted_csr
-from linsep.data.arrow_arrays import numpy_view, rounded_length
+from linsep.data.arrays import numpy_view, sorted_csr
 from linsep.data.cache import Buffers
 from linsep.data.files import File, pieces
 from linsep.data.labels import NOT_FINITE, NUMBER, label, tidy
@@ -36,6 +35,7 @@ from linsep.data.text_parsers import (
     LineError,
     count_lines,
     first_repeat,
+    rounded_length,
     strings,
     walk_libsvm,
 )

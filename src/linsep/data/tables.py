@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from linsep.data import cells
-from linsep.data.arrays import count_matrix, sorted_csr
-from linsep.data.arrow_arrays import arrow_numbers, decoded, numpy_view, word, zero
+from linsep.data.arrays import arrow_numbers, count_matrix, decoded, numpy_view, sorted_csr, word, zero
 from linsep.data.files import File
 from linsep.data.options import Options
 from linsep.data.row_numbers import both

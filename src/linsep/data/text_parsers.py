@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from linsep.compiling import compiled as _compiled
-from linsep.data.arrow_arrays import numpy_view, rounded_length
+from linsep.data.arrays import numpy_view
 from linsep.problem import Array, Floats
 
 if TYPE_CHECKING:
@@ -377,6 +377,11 @@ def parse_table(
             return None
         longest = max(longest, rounded_length(values))
     return X, strings(view, label), int(longest)
+
+
+def rounded_length(values: Array) -> int:
+    """Return how long the texts of numbers may count: tiny ones are rounded, even if they have few characters."""
+    return 1000 if (np.abs(values) < 1e-290).any() else 0
 
 
 def strings(text: Array, bounds: Array) -> pa.StringArray:

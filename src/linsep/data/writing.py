@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from linsep.data.arrow_arrays import arrow_numbers, word, words
+from linsep.data.arrays import arrow_numbers, word, words
 from linsep.data.cells import plain_numbers, without_missing
 from linsep.data.files import masked, pieces, replacing
 from linsep.data.options import FORMATS

@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from linsep.clock import Clock
-from linsep.data.arrays import to_rows
-from linsep.data.arrow_arrays import arrow_numbers
+from linsep.data.arrays import arrow_numbers, to_rows
 from linsep.data.cache import mapped_array
 from linsep.data.cells import plain_numbers, without_missing
 from linsep.data.delimited import DelimitedSource

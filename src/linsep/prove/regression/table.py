@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numpy_view, word, words, zero
+from linsep.data.arrays import numpy_view, word, words, zero
 from linsep.data.row_numbers import Dropped
 from linsep.data.schema import BOOLEAN, DATE, TEXT, WORD, is_numeric
 from linsep.data.tables import TableSource, is_string
