@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks import Row, at_least, at_most, best
-from linsep.data.libsvm import parse
+from linsep.data.libsvm import parse_libsvm
 from linsep.data.read import read
 
 SHAPES = {  # how numbers are written, and how many features a row has of how many
@@ -61,7 +61,7 @@ def vowpal_wabbit(path: Path) -> Callable[[], object] | None:
 
 
 def run(megabytes: int = 60) -> Iterator[Row]:
-    parse(b"1 1:0.5\n")  # compile
+    parse_libsvm(b"1 1:0.5\n")  # compile
     with tempfile.TemporaryDirectory() as folder, one_core():
         for name, (pattern, k, d) in SHAPES.items():
             path = Path(folder) / "data.svm"
@@ -69,7 +69,7 @@ def run(megabytes: int = 60) -> Iterator[Row]:
             size = path.stat().st_size / 1e6
             block = path.read_bytes()[: 1 << 22]
             block = block[: block.rfind(b"\n") + 1]
-            alone = best(lambda block=block: parse(block), 3) / (len(block) / 1e6) * size
+            alone = best(lambda block=block: parse_libsvm(block), 3) / (len(block) / 1e6) * size
             job = f"parser alone, {name} ({size / alone:.0f} MB/s)"
             yield at_most(job, alone, "400 MB/s", size / 400, 1)
             reading = best(lambda path=path: ours(path), 3)

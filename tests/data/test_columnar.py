@@ -53,7 +53,7 @@ def test_words_of_a_table_are_categories_or_texts(tmp_path: Path, kind: pa.DataT
 
 def test_what_becomes_of_a_column() -> None:
     def kind(of: pa.DataType, asked: str | None = None) -> str:
-        return tables.kind_of("c", of, asked)
+        return tables.typed_kind("c", of, asked)
 
     assert kind(pa.bool_()) == BOOLEAN
     assert kind(pa.int32()) == kind(pa.decimal128(5, 2)) == kind(pa.null()) == NUMBER

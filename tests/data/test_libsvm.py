@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from linsep.data.cache import Buffers
 from linsep.data.labels import label
-from linsep.data.libsvm import parse
+from linsep.data.libsvm import parse_libsvm
 from linsep.data.text_parsers import LABEL, UNWANTED, LineError, parse_table
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -69,7 +69,7 @@ def spellings(draw: st.DrawFn) -> str:
 @example(["00000000000000000000001.5"])
 def test_numbers_have_the_bits_of_pythons_float(written: list[str]) -> None:
     text = "1 " + " ".join(f"{j}:{word}" for j, word in enumerate(written)) + "\n"
-    values = parse(text.encode()).X.data
+    values = parse_libsvm(text.encode()).X.data
     assert [bits(v) for v in values] == [bits(float(word)) for word in written]
 
 
@@ -86,7 +86,7 @@ def test_halfway_cases_round_to_even() -> None:
             written.append(digits if not shift else digits + "1" if shift > 0 else str(middle - Decimal("1e-19")))
         written.append(str(middle)[:19])
     text = "1 " + " ".join(f"{j}:{word}" for j, word in enumerate(written)) + "\n"
-    assert [bits(v) for v in parse(text.encode()).X.data] == [bits(float(word)) for word in written]
+    assert [bits(v) for v in parse_libsvm(text.encode()).X.data] == [bits(float(word)) for word in written]
 
 
 @st.composite
@@ -112,7 +112,7 @@ def files(draw: st.DrawFn) -> str:
 @settings(deadline=None, max_examples=100)
 @given(files(), st.sampled_from([0, 1]))
 def test_files_are_read_as_they_are_written(text: str, base: int) -> None:
-    X, y, *_ = parse(text.encode(), base=base)
+    X, y, *_ = parse_libsvm(text.encode(), base=base)
     rows, labels = plain(text, base)
     assert [dict(zip(X[[i]].indices.tolist(), X[[i]].data.tolist(), strict=True)) for i in range(X.shape[0])] == rows
     assert y.tolist() == labels
@@ -121,12 +121,12 @@ def test_files_are_read_as_they_are_written(text: str, base: int) -> None:
 
 
 def test_notes_on_the_text() -> None:
-    assert parse(b"1 qid:7 1:1\n").qid
-    assert not parse(b"1 1:1 # qid:7\n").qid
-    missing = parse(b"1 1:NaN 2:3\n")
+    assert parse_libsvm(b"1 qid:7 1:1\n").qid
+    assert not parse_libsvm(b"1 1:1 # qid:7\n").qid
+    missing = parse_libsvm(b"1 1:NaN 2:3\n")
     assert missing.missing
     assert math.isnan(missing.X.data[0])
-    assert parse(b"1 1:1\n\n# x\n 2 1:2").starts.tolist() == [0, 12]
+    assert parse_libsvm(b"1 1:1\n\n# x\n 2 1:2").starts.tolist() == [0, 12]
 
 
 @pytest.mark.parametrize(("written", "expected", "kind"), [
@@ -137,13 +137,13 @@ def test_notes_on_the_text() -> None:
     (["1,2", "b"], ["1,2", "b"], "O"),
 ])  # fmt: skip
 def test_labels_stay_what_they_are(written: list[str], expected: list[object], kind: str) -> None:
-    y = parse("".join(f"{word} 1:1\n" for word in written).encode()).y
+    y = parse_libsvm("".join(f"{word} 1:1\n" for word in written).encode()).y
     assert y.tolist() == expected
     assert y.dtype.kind == kind
 
 
 def test_labels_may_be_absent() -> None:
-    X, y, *_ = parse(b"1:2 3:4\n+1 2:1\nspam 1:1\n", labels=False)
+    X, y, *_ = parse_libsvm(b"1:2 3:4\n+1 2:1\nspam 1:1\n", labels=False)
     assert y is None
     assert X.toarray().tolist() == [[0, 2, 0, 4], [0, 0, 1, 0], [0, 1, 0, 0]]
 
@@ -180,7 +180,7 @@ def test_labels_may_be_absent() -> None:
 def test_what_is_wrong_is_named_with_its_place(line: str, what: str) -> None:
     before = b"1 1:1 # fine\n2 2:2\n"
     with pytest.raises(LineError) as caught:
-        parse(before + line.encode() + b"\n1 1:1\n")
+        parse_libsvm(before + line.encode() + b"\n1 1:1\n")
     assert what in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(before) <= caught.value.offset <= len(before + line.encode())
@@ -188,16 +188,16 @@ def test_what_is_wrong_is_named_with_its_place(line: str, what: str) -> None:
 
 def test_the_first_of_several_errors_is_the_one_named() -> None:
     with pytest.raises(LineError, match="'x' is not a number"):
-        parse(b"1 1:x\n1 2\n")
+        parse_libsvm(b"1 1:x\n1 2\n")
     with pytest.raises(LineError, match="'2' is not index"):
-        parse(b"1 2\n1 1:x\n")
+        parse_libsvm(b"1 2\n1 1:x\n")
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.binary(max_size=60) | st.text(alphabet="0123456789:.eE+- \t\r\n#qid", max_size=60).map(str.encode))
 def test_any_bytes_give_rows_or_one_line(text: bytes) -> None:
     try:
-        X, y, *_ = parse(text)
+        X, y, *_ = parse_libsvm(text)
     except LineError as error:
         assert "\n" not in str(error)  # noqa: PT017
         assert 0 <= error.offset <= len(text)  # noqa: PT017
@@ -209,7 +209,7 @@ def test_any_bytes_give_rows_or_one_line(text: bytes) -> None:
 
 def test_long_unsorted_row_is_sorted() -> None:
     order = np.random.default_rng(0).permutation(100_000)
-    X = parse(b"1 " + b" ".join(b"%d:%d" % (j, j) for j in order.tolist())).X
+    X = parse_libsvm(b"1 " + b" ".join(b"%d:%d" % (j, j) for j in order.tolist())).X
     assert X.indices.tolist() == list(range(100_000))
     assert X.data.tolist() == list(range(100_000))
 
@@ -264,14 +264,14 @@ def test_recycled_memory_never_belongs_to_two_blocks():
         return [X.data[3:], X.indices[::2], X.data.reshape(-1, 2)[:, 1], memoryview(X.data)]
 
     for k, text in enumerate(texts):
-        X = parse(text, empty=memory.empty).X
+        X = parse_libsvm(text, empty=memory.empty).X
         places.add(X.data.ctypes.data)
         held[k] = views(X)
         for gone in rng.choice(list(held), len(held) // 3, replace=False):
             del held[gone]
     assert len(held) < len(places) < len(texts)
     for k, parts in held.items():
-        for part, expected in zip(parts, views(parse(texts[k]).X), strict=True):
+        for part, expected in zip(parts, views(parse_libsvm(texts[k]).X), strict=True):
             np.testing.assert_array_equal(part, expected)
     assert len({parts[0].ctypes.data for parts in held.values()}) == len(held)
 

@@ -17,7 +17,7 @@ from linsep.data import tables
 from linsep.data.arrays import to_rows
 from linsep.data.scaling import Scaler
 from linsep.data.schema import ColumnError, Layout, find
-from linsep.data.words import Categories
+from linsep.data.words import WordIndex
 from oracle import hash_name
 
 words = st.text(min_size=1, max_size=8)
@@ -26,7 +26,7 @@ words = st.text(min_size=1, max_size=8)
 def rows_of(table: pa.Table, layout: Layout, missing: str) -> tuple[Any, Any]:
     """Return the rows of a table, and which ones are kept."""
     raw = tables.raw_rows(table, layout, missing)
-    return tables.feature_rows(raw, layout, Categories(layout.first_category), missing), raw.kept
+    return tables.feature_rows(raw, layout, WordIndex(layout.first_category), missing), raw.kept
 
 
 @settings(deadline=None)
@@ -49,12 +49,12 @@ def test_categories_are_one_hot_at_their_hash(rows: list[tuple[float, str, str]]
 @given(st.lists(st.text(alphabet="aBç ,.'-_9“”ß\u00a0\n", max_size=30), min_size=1, max_size=6))
 def test_texts_have_a_feature_for_each_word(texts: list[str]) -> None:
     table, layout = pa.table({"t": texts}), Layout((("t", "text"),))
-    levels = Categories(0)
+    levels = WordIndex(0)
     X = tables.feature_rows(tables.raw_rows(table, layout, "error"), layout, levels, "error").toarray()
     words = [re.findall(r"[^\W_]+(?:['’][^\W_]+)*", text.lower()) for text in texts]
     assert [word for _, word in levels.order] == list(dict.fromkeys(word for some in words for word in some))
     assert X.tolist() == [[some.count(word) for _, word in levels.order] for some in words]
-    both = Categories(0)  # in pieces, with the same numbers
+    both = WordIndex(0)  # in pieces, with the same numbers
     for start in range(len(texts)):
         tables.feature_rows(tables.raw_rows(table.slice(start, 1), layout, "error"), layout, both, "error")
     assert both.order == levels.order

@@ -51,11 +51,11 @@ LAST = [2, 4, 5]  # number of the last example of each
 
 def learn(service, number):
     """Teach a batch; return what is answered, or raise what is."""
-    from linsep.data.bodies import JSON, parse
+    from linsep.data.bodies import JSON, parse_body
     from linsep.serve.service import Request
 
     body = json.dumps(BATCHES[number]).encode()
-    parsed = parse(body, JSON, {}, service.limits, service.columns, labeled=True)
+    parsed = parse_body(body, JSON, {}, service.limits, service.columns, labeled=True)
     (answer,) = service.learn([Request(parsed, f"key {number}", body)])
     if isinstance(answer, Exception):
         raise answer

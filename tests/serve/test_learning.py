@@ -11,7 +11,7 @@ import pytest
 
 import linsep
 from data import few
-from linsep.data.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON, Limits, Refused, parse
+from linsep.data.bodies import ARROW, CSV, JSON, LIBSVM, NDJSON, Limits, Refused, parse_body
 from linsep.data.example_log import LogRows
 from linsep.data.read import LOG
 from linsep.errors import DataError
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.compiled
 
 def learn(service, examples, key=None, kind=JSON):
     body = examples if isinstance(examples, bytes) else json.dumps(examples).encode()
-    parsed = parse(body, kind, {}, service.limits, service.columns, labeled=True)
+    parsed = parse_body(body, kind, {}, service.limits, service.columns, labeled=True)
     (answer,) = service.learn([services.Request(parsed, key, body)])
     if isinstance(answer, Exception):
         raise answer
@@ -352,7 +352,7 @@ def test_examples_that_would_overflow_the_weights_are_refused(tmp_path):
     requests = []
     for value in (1.0, -1e50, 2.0):
         body = json.dumps({"x": [value], "y": "a"}).encode()
-        requests.append(services.Request(parse(body, JSON, {}, service.limits, service.columns, labeled=True)))
+        requests.append(services.Request(parse_body(body, JSON, {}, service.limits, service.columns, labeled=True)))
     answers = service.learn(requests)
     assert [isinstance(each, Refused) for each in answers] == [False, True, False]
     assert isinstance(service.learn(requests[1:2])[0], Refused)

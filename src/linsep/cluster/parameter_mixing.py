@@ -48,10 +48,10 @@ from linsep.errors import DataError, ParameterError, ReadError
 from linsep.learn import driver
 from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.checkpoints import Checkpoint, Saved
-from linsep.learn.evaluation import UNKNOWN, Evaluation, TrainingLoss, together
+from linsep.learn.evaluation import UNKNOWN, Evaluation, TrainingLoss, combine
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, Passes, State, TrainingLog, Watch
-from linsep.learn.problems import BatchEncoder, automatic_scale, centers, classes_among, counted, settled
+from linsep.learn.problems import BatchEncoder, automatic_scale, centers, classes_among, counts_by_class, settled
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import AVERAGE, Weights, norm
 from linsep.models.from_files import about, adopted, check_scale, overflow_explained
@@ -205,7 +205,7 @@ class Rounds(Passes):
             raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; there are {known}")
         radius = max(one.radius for one in shards)
         classes = settled(classes_among(labels), source.positive, parameters.class_weight)
-        factors = class_factors(parameters.class_weight, classes, counted(labels, classes))
+        factors = class_factors(parameters.class_weight, classes, counts_by_class(labels, classes))
         numbers = source.n_numbers if centers(source, parameters, scale) else None
         scaler = _scaler(pool, shards, scale, numbers)
         scaler = None if scaler is None else scaler.sparing(source.word_counts)
@@ -340,7 +340,7 @@ class Rounds(Passes):
         if self.encoder.scaling is not None:
             plane.unscale(self.encoder.scaling)
             shards = self.pool.then(encoded, self.numbers, self.encoder._replace(scaler=None))
-        return together(one for one in shards.ask(evaluation_of, (plane, self.parameters.on_plane)) if one.rows)
+        return combine(one for one in shards.ask(evaluation_of, (plane, self.parameters.on_plane)) if one.rows)
 
     def _mixing(self, state: State) -> dict[str, Any]:
         """Return the facts about the mixing: mistakes, the bound, and what it needs."""

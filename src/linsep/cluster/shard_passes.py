@@ -17,7 +17,7 @@ from linsep.data.source import Source
 from linsep.learn import problems
 from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.driver import fit
-from linsep.learn.evaluation import Evaluation, TrainingLoss, evaluate, together
+from linsep.learn.evaluation import Evaluation, TrainingLoss, combine, evaluate
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import HeldOut, Hooks, Passes, State
 from linsep.learn.problems import BatchEncoder, windows
@@ -193,6 +193,4 @@ def swept(shard: EncodedShard, task: tuple[Callable[..., Any], Any]) -> list[Any
 def evaluation_of(shard: EncodedShard, task: tuple[Weights, int]) -> Evaluation:
     """Return the evaluation of a plane on a shard."""
     weights, on_plane = task
-    return together(
-        evaluate(batch.examples, weights.W, weights.b, on_plane=on_plane) for batch in shard.problem.batches
-    )
+    return combine(evaluate(batch.examples, weights.W, weights.b, on_plane=on_plane) for batch in shard.problem.batches)

@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from linsep.data.columnar import opened
+from linsep.data.columnar import open_table
 from linsep.data.files import File, exists, is_url, masked, open_bytes
 from linsep.data.numpy_files import mapped
 from linsep.data.options import FORMATS
@@ -162,13 +162,13 @@ def _pieces(file: File, form: str, most: int) -> list[Piece]:
         array = mapped(file)
         return _even(path, len(array), array.nbytes, most)
     if form == "parquet":
-        with opened(file, form) as table:
+        with open_table(file, form) as table:
             groups = table.part_bytes
         if sum(groups) <= most:
             return [(path, None, sum(groups))]
         return [(path, (k, k + 1), size) for k, size in enumerate(groups)]
     if form == "arrow":
-        with opened(file, form) as table:
+        with open_table(file, form) as table:
             batches = len(table.part_bytes)
         return _even(path, batches, size, most)
     if not FORMATS[form].by_lines or size <= most or _is_compressed(path) or file.encoding is not None:

@@ -1,4 +1,4 @@
-"""Converts lists, arrays, frames and SciPy matrices to rows, and rows to SciPy matrices.
+"""Converts arrays, SciPy matrices and columns of Arrow to each other and to rows.
 
 Nothing here reads a large matrix from end to end: values are checked for NaN and infinity when their rows are visited.
 """
@@ -6,12 +6,16 @@ Nothing here reads a large matrix from end to end: values are checked for NaN an
 from __future__ import annotations
 
 import sys
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from linsep.errors import DataError
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # ---------------------------------------------------------------------------------------------------------------
 # Sparse matrices; SciPy is imported only when there are any
@@ -49,7 +53,7 @@ def sorted_csr(parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> Any
     return X
 
 
-def counted(rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
+def count_matrix(rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
     """Return a CSR array that counts how often each row and column occur together."""
     import scipy.sparse as sp
 
@@ -215,3 +219,62 @@ def to_scipy(rows: Rows, n_features: int) -> Any:
     places = (part.view(index) if part.dtype.itemsize == wide else part.astype(index) for part in rows[1:])
     arrays = (rows.data.astype(np.float64, copy=False), *places)
     return sp.csr_array(arrays, shape=(len(rows.indptr) - 1, n_features))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Columns of Arrow; nothing here loads pandas, as pyarrow's own conversions do where it is installed
+
+
+def arrow_numbers(values: Array) -> pa.Array:
+    """Return numbers or truth values as a column, numbers not copied if they lie in order."""
+    import pyarrow as pa
+
+    values = np.ascontiguousarray(values)
+    if values.dtype == bool:
+        bits = np.packbits(values, bitorder="little")
+        return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
+    if values.dtype.kind not in "iuf" or not values.dtype.isnative:
+        return pa.array(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def words(values: Sequence[str]) -> pa.Array:
+    """Return words as a column."""
+    import pyarrow as pa
+
+    parts = [word.encode() for word in values]
+    ends = np.concatenate(([0], np.cumsum([len(part) for part in parts], dtype=np.int64)))
+    if ends[-1] >= 2**31:  # more than a column of 32-bit offsets can hold
+        return pa.array(values, pa.string())
+    buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(parts))]
+    return pa.Array.from_buffers(pa.string(), len(parts), buffers)
+
+
+def word(text: str) -> pa.Scalar:
+    """Return a word as pyarrow's functions take it beside columns."""
+    return words([text])[0]
+
+
+def zero(kind: pa.DataType) -> pa.Scalar:
+    """Return 0, or False, of a type."""
+    return arrow_numbers(np.zeros(1, dtype=np.int8)).cast(kind)[0]
+
+
+def decoded(column: pa.Array) -> pa.Array:
+    """Return a column whose cells are not those of a dictionary."""
+    import pyarrow as pa
+
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def numpy_view(array: pa.Array) -> Array:
+    """Return a column of numbers, not copied unless some are missing, or of truth values."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(array.type) and not array.null_count:
+        return numpy_view(array.cast(pa.uint8())).astype(bool)
+    kind = np.dtype(array.type.to_pandas_dtype())
+    data = array.buffers()[1]
+    if array.null_count or kind.kind not in "iuf" or data is None:
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    return np.frombuffer(data, dtype=kind, count=len(array), offset=array.offset * kind.itemsize)

@@ -14,7 +14,7 @@ import numpy as np
 
 from linsep.data.example_log import LARGEST, Columns, ExampleTable, LogRows
 from linsep.data.labels import label as read_label
-from linsep.data.libsvm import parse as parse_libsvm
+from linsep.data.libsvm import parse_libsvm
 from linsep.data.text_parsers import LineError
 from linsep.errors import DataError
 
@@ -68,7 +68,7 @@ class ParsedBody(NamedTuple):
         return rows if x.names is None else [dict(zip(x.names, row, strict=True)) for row in rows]
 
 
-def parse(
+def parse_body(
     body: bytes, kind: str, options: dict[str, str], limits: Limits, columns: Columns, *, labeled: bool
 ) -> ParsedBody:
     """Return the examples in a body of this media type; ``options`` are parameters of the type and of the query."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrow_arrays import decoded, numpy_view, word, words, zero
+from linsep.data.arrays import decoded, numpy_view, word, words, zero
 from linsep.data.options import MISSING
 from linsep.data.schema import BOOLEAN, DATE, GROUPED, NUMBER, PERCENT, UNIT, WORD
 
@@ -93,7 +93,7 @@ def is_number(cell: str, point: str) -> bool:
     return number_pattern(point).fullmatch(cell) is not None
 
 
-def fits(kind: str, cell: str, point: str) -> bool:
+def fits_kind(kind: str, cell: str, point: str) -> bool:
     """Say whether a cell may stand in a column of this kind."""
     if kind in (NUMBER, WORD):
         return kind == WORD or is_number(cell, point)
@@ -136,7 +136,7 @@ def is_time(kind: str) -> bool:
     return name == DATE and form not in ("", _ISO) and re.search("%[^HIMSTRrpf]", form) is None
 
 
-def kind_of(cells: Sequence[str], number_format: NumberFormat) -> str:
+def written_kind(cells: Sequence[str], number_format: NumberFormat) -> str:
     """Return the first kind that fits every cell; words fit always."""
     point = number_format.point
     if all(map(number_pattern(point).fullmatch, cells)):

@@ -17,7 +17,7 @@ from linsep.data.files import File, complaints, one_line
 from linsep.data.options import MISSING, Options
 from linsep.data.parallel import side_by_side
 from linsep.data.schema import DATE, HASHED_TEXT, NUMBER, TEXT, WORD, CellError, ColumnError, Layout, find, is_numeric
-from linsep.data.sniffing import index_columns, shown
+from linsep.data.sniffing import index_columns, quoted
 from linsep.data.source import Piece
 from linsep.data.tables import (
     RawRows,
@@ -27,12 +27,12 @@ from linsep.data.tables import (
     feature_rows,
     is_plain,
     is_string,
-    kind_of,
-    labels,
+    label_column,
     raw_rows,
+    typed_kind,
     value_type,
 )
-from linsep.data.words import Categories
+from linsep.data.words import WordIndex
 from linsep.errors import DataError, ReadError
 from linsep.problem import Array
 
@@ -123,7 +123,7 @@ class TypedSource(TableSource):
 
     def opened(self, file: File) -> Any:
         """Open a file: a context in which its columns are."""
-        return opened(file, self.options.format)
+        return open_table(file, self.options.format)
 
     @property
     def _is_argument(self) -> bool:
@@ -141,7 +141,7 @@ class TypedSource(TableSource):
             kind = schema.field(j).type
             if pa.types.is_dictionary(kind) and is_plain(kind.value_type):
                 asked.setdefault(j, WORD)  # categories that are numbers are no quantities
-        kinds = {j: kind_of(names[j], schema.field(j).type, asked.get(j)) for j in chosen}
+        kinds = {j: typed_kind(names[j], schema.field(j).type, asked.get(j)) for j in chosen}
         wanted = [*chosen, *([] if self.target is None else [self.target])]
         batch = table.first_rows([names[j] for j in wanted])
         first = {j: [] if batch is None else batch.column(names[j]).to_pylist() for j in wanted}
@@ -250,7 +250,7 @@ class TypedSource(TableSource):
                 rows = rows.set_column(place, name, column)
         y = labeled = None
         if self._name is not None:
-            y, labeled = labels(batch.column(self._name), self._name, self.options.missing)
+            y, labeled = label_column(batch.column(self._name), self._name, self.options.missing)
         return self._raw_rows(rows, self._name, labeled, point), y, labeled
 
 
@@ -271,7 +271,7 @@ class RowReader:
         self.missing, self.point = str(state.get("missing", "error")), str(state.get("point", "."))
         self.marks = frozenset(state.get("gaps", MISSING))  # of missing values
         self.names = [name for name, _ in self.layout.columns]
-        self._categories = Categories(self.layout.first_category, self.layout.categories, fixed=True)
+        self._categories = WordIndex(self.layout.first_category, self.layout.categories, fixed=True)
         self._words = {word for _, word in self.layout.categories}
 
     def _iso_dates(self, column: Any, kind: str) -> Any:
@@ -302,7 +302,7 @@ class RowReader:
         try:
             raw = raw_rows(table, self.layout, "skip" if self.missing == "error" else self.missing, point=self.point)
         except CellError as error:
-            message = f"{shown(str(error))} is not a number" if isinstance(error, WrongKindError) else str(error)
+            message = f"{quoted(str(error))} is not a number" if isinstance(error, WrongKindError) else str(error)
             raise DataError(f"X: row {error.row}, column {error.column!r}", message) from None
         X = feature_rows(raw, self.layout, categories, self.missing)
         if raw.kept is None or raw.kept.all():
@@ -316,7 +316,7 @@ class RowReader:
 def check_kind(name: str, expected: str, stored: pa.DataType) -> None:
     """Refuse a column of another kind than was expected; numbers and dates may be written as text."""
     asked = None if is_numeric(expected) else TEXT if expected in (TEXT, HASHED_TEXT) else WORD
-    kind = kind_of(name, stored, asked)
+    kind = typed_kind(name, stored, asked)
     if is_numeric(kind) != is_numeric(expected) and not is_string(value_type(stored)):
         wanted = NUMBER if is_numeric(expected) else expected
         raise ColumnError(f"column {name!r} is a {kind} here, but a {wanted} was expected")
@@ -430,7 +430,7 @@ TABLES: dict[str, type[OpenTable]] = {"parquet": ParquetTable, "arrow": ArrowTab
 
 
 @contextmanager
-def opened(file: File, form: str) -> Iterator[OpenTable]:
+def open_table(file: File, form: str) -> Iterator[OpenTable]:
     """Open a file of a typed format; whatever is wrong with it shows here or while it is read."""
     if isinstance(file, HeldTable):
         yield ArrowTable(file.table)

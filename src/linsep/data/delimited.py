@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numpy_view, word, words
+from linsep.data.arrays import numpy_view, word, words
 from linsep.data.cache import Buffers
 from linsep.data.files import File, last_newline, pieces
 from linsep.data.labels import label, tidy
@@ -41,7 +41,7 @@ from linsep.data.sniffing import (
     not_utf8,
     numbered,
     preamble,
-    shown,
+    quoted,
 )
 from linsep.data.source import SHORT, Piece
 from linsep.data.tables import RawRows, Sample, TableSource, WrongKindError
@@ -129,7 +129,7 @@ class DelimitedSource(TableSource):
             samples.append(Sample(j, names[j], self._hash(kind), column))
         if self.target is not None:
             labels: list[Any] = columns_of(rows, [self.target], marks)[0]
-            kind = cells.kind_of(labels, self.number_format) if labels else WORD
+            kind = cells.written_kind(labels, self.number_format) if labels else WORD
             dates, values = kind.startswith(DATE), None
             if is_numeric(kind) and not dates:
                 values = cells.values(words(labels), kind, self.number_format.point)
@@ -185,11 +185,11 @@ class DelimitedSource(TableSource):
         if not (early and isinstance(error, OddCellError)):
             raise error
         late, column = error, error.column
-        kind = cells.kind_of([*self._evidence[column], late.cell], self.number_format)
+        kind = cells.written_kind([*self._evidence[column], late.cell], self.number_format)
         if kind == dict(self._layout.columns)[column]:
             kind = WORD  # it does not serve after all: no column is read again and again
         if kind == WORD and is_id(self._evidence[column]):
-            message = f"{shown(late.cell)} is not a number, and as words almost all cells of the column would differ"
+            message = f"{quoted(late.cell)} is not a number, and as words almost all cells of the column would differ"
             raise ReadError(late.where, message, ("categorical", column), ("ignore", column)) from None
         self._evidence[column].append(late.cell)
         columns = tuple((n, self._hash(kind) if n == column else k) for n, k in self._layout.columns)
@@ -429,9 +429,9 @@ class DelimitedSource(TableSource):
         numeric = {self.column_names[find(name, self.column_names)] for name in self.options.numeric}
         if self.options.layout is not None or column in numeric:
             hint = (("categorical", column),) if len(cell) <= 40 and self.options.layout is None else ()
-            message = f"{shown(cell)} is not a number" + (" ({0} reads the column as words)" if hint else "")
+            message = f"{quoted(cell)} is not a number" + (" ({0} reads the column as words)" if hint else "")
             return ReadError(where, message, *hint)
-        message = f"{shown(cell)} differs in kind from the cells above ({{0}} reads the column as words)"
+        message = f"{quoted(cell)} differs in kind from the cells above ({{0}} reads the column as words)"
         late = OddCellError(where, message, ("categorical", column))
         late.column, late.cell = column, cell
         return late
@@ -447,7 +447,7 @@ class DelimitedSource(TableSource):
                     message = f"the row has {len(row)} cell{'s' * (len(row) != 1)}"
                     return ReadError(where, f"{message}, but the table has {len(shape.names)} columns")
                 for j, name in numbers:
-                    if row[j] not in marks and not cells.fits(kinds[name], row[j], self.number_format.point):
+                    if row[j] not in marks and not cells.fits_kind(kinds[name], row[j], self.number_format.point):
                         return self.wrong_kind(f"{where}, column {self.named(name)}", name, row[j])
         except UnicodeDecodeError as bad:
             return not_utf8(file.name, line + piece[: bad.start].count(b"\n"))

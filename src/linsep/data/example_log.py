@@ -355,7 +355,7 @@ def _encode_each(x: list[Any], columns: Columns, grow: bool) -> LogRows:
 # Files
 
 
-def connect(path: str | os.PathLike[str]) -> sqlite3.Connection:
+def open_log(path: str | os.PathLike[str]) -> sqlite3.Connection:
     """Open a log to read it."""
     if not os.path.isfile(path):
         raise ReadError(str(path), "no log of a served learner is there")
@@ -381,7 +381,9 @@ def load_classes(connection: sqlite3.Connection) -> list[Any]:
     return [json.loads(label) for (label,) in connection.execute("SELECT label FROM classes ORDER BY id")]
 
 
-def records(connection: sqlite3.Connection, after: int = 0, until: int | None = None) -> Iterator[tuple[int, Record]]:
+def read_records(
+    connection: sqlite3.Connection, after: int = 0, until: int | None = None
+) -> Iterator[tuple[int, Record]]:
     """Yield the examples of a log from number ``after + 1`` to ``until``, many at a time, with the first one's number.
 
     How they came together does not matter: consecutive records of one form are joined.
@@ -420,7 +422,7 @@ class LogSource(Source):
     def _opened(self, file: File) -> closing[sqlite3.Connection]:
         if file.path is None or file.is_far:
             raise ReadError(file.name, "the log of a served learner is read from a local folder")
-        return closing(connect(file.path))
+        return closing(open_log(file.path))
 
     @property
     def names(self) -> list[str] | None:
@@ -439,7 +441,7 @@ class LogSource(Source):
             self.layout = columns.layout()
             labels, order = object_array(load_classes(connection)), columns.order()
             places = None if order is None else np.argsort(order).astype(np.int32)
-            for _, record in records(connection, first - 1):
+            for _, record in read_records(connection, first - 1):
                 rows = record.rows if columns.dense else record.rows.sparse()
                 if places is not None and rows.indices is not None:
                     rows = rows._replace(indices=places[rows.indices])

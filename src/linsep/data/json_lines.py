@@ -40,7 +40,7 @@ class JsonSource(TypedSource):
         end = len(data) if len(data) < _HEAD else data.rfind(b"\n") + 1
         if not data.strip():
             raise ReadError(file.name, "is empty")
-        yield ArrowTable(table_of(file.name, data[:end], 1))
+        yield ArrowTable(parse_json_lines(file.name, data[:end], 1))
 
     def cells(self, names: list[str]) -> Iterator[pa.Table]:
         """Yield the cells of some columns, a block at a time."""
@@ -49,7 +49,7 @@ class JsonSource(TypedSource):
             for piece in self._texts(file):
                 text = bytes(piece)
                 if not text.isspace():
-                    yield self._wanted(table_of(file.name, text, line), names)
+                    yield self._wanted(parse_json_lines(file.name, text, line), names)
                 line += text.count(b"\n")
 
     def _texts(self, file: File) -> Iterator[memoryview]:
@@ -76,7 +76,7 @@ class JsonSource(TypedSource):
     def _parse(self, file: File, text: bytes, line: int) -> tuple[RawRows, Array | None, Array | None]:
         """Return the rows and labels of some lines, and which of them have a label."""
         names = [name for name, _ in self._layout.columns] + ([] if self._name is None else [self._name])
-        table = self._wanted(table_of(file.name, text, line), names)
+        table = self._wanted(parse_json_lines(file.name, text, line), names)
         try:
             for name, kind in self._layout.columns:
                 if not pa.types.is_null(stored := table.schema.field(name).type):
@@ -105,7 +105,7 @@ class JsonSource(TypedSource):
             line += text.count(b"\n")
 
 
-def table_of(name: str, text: bytes, line: int = 1) -> pa.Table:
+def parse_json_lines(name: str, text: bytes, line: int = 1) -> pa.Table:
     """Return lines of JSON as a table; what is wrong with them is told with its line."""
     try:
         return pyarrow.json.read_json(

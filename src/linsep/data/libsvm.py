@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrays import sorted_csr
-from linsep.data.arrow_arrays import numpy_view, rounded_length
+from linsep.data.arrays import numpy_view, sorted_csr
 from linsep.data.cache import Buffers
 from linsep.data.files import File, pieces
 from linsep.data.labels import NOT_FINITE, NUMBER, label, tidy
@@ -34,8 +33,9 @@ from linsep.data.text_parsers import (
     NO_VALUE,
     WORD,
     LineError,
+    count_lines,
     first_repeat,
-    measure,
+    rounded_length,
     strings,
     walk_libsvm,
 )
@@ -58,7 +58,7 @@ class Parsed(NamedTuple):
     longest: int  # how many characters the longest number has
 
 
-def parse(
+def parse_libsvm(
     text: Any,
     *,
     base: int = 0,
@@ -76,7 +76,7 @@ def parse(
     view = np.frombuffer(text, dtype=np.uint8)
     if len(view) == 0 or view[-1] != 10:
         view = np.append(view, np.uint8(10))  # every loop below ends at a newline at the latest
-    lines, colons = measure(view)
+    lines, colons = count_lines(view)
     numbers, kinds, starts = np.empty(lines), np.empty(lines, np.uint8), np.empty(lines, np.int64)
     indptr, indices, values = np.zeros(lines + 1, np.int32), empty(colons, np.int32), empty(colons)
     # pages of an empty array cost nothing until they are written: few numbers come this way as a rule
@@ -220,7 +220,7 @@ class SvmSource(Source):
     def _read(self, file: File) -> Iterator[Piece]:
         options = self.options
         work = partial(
-            parse,
+            parse_libsvm,
             base=int(not options.zero_based),
             labels=options.labels,
             n_features=options.n_features,

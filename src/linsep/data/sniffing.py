@@ -54,7 +54,7 @@ def form_of(file: File, delimiter: str | None, header: bool | None, number_forma
     delimiter = delimiter or sniff(text, file.name)
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ParameterError("delimiter", delimiter, "one character")
-    rows = first_rows(text, delimiter, whole)
+    rows = parse_first_rows(text, delimiter, whole)
     if not rows:
         raise ReadError(file.name, "is empty")
     first = rows[0].cells
@@ -191,7 +191,7 @@ def not_utf8(name: str, line: int) -> ReadError:
     return ReadError(f"{name}:{line}", message, ("encoding", "latin-1"))
 
 
-def first_rows(text: str, delimiter: str, whole: bool, most: int | None = _ROWS) -> list[Line]:
+def parse_first_rows(text: str, delimiter: str, whole: bool, most: int | None = _ROWS) -> list[Line]:
     """Return the cells of the first rows; the last row of a text that is not whole may be torn."""
     csv.field_size_limit(1 << 28)
     try:
@@ -205,7 +205,7 @@ def first_rows(text: str, delimiter: str, whole: bool, most: int | None = _ROWS)
 def more_rows(file: File, delimiter: str, header: bool) -> list[Line]:
     """Return the cells of all rows in the first text of a file."""
     text, whole = head(file)
-    rows = first_rows(text, delimiter, whole, most=None)
+    rows = parse_first_rows(text, delimiter, whole, most=None)
     return rows[1:] if header else rows
 
 
@@ -230,7 +230,7 @@ def sniff(text: str, name: str) -> str:
         return "\t"
     best, most = ",", 1
     for delimiter in _DELIMITERS + " ":
-        counts = {len(row.cells) for row in first_rows("\n".join(lines), delimiter, True)}
+        counts = {len(row.cells) for row in parse_first_rows("\n".join(lines), delimiter, True)}
         if len(counts) == 1 and max(counts) > most:
             best, most = delimiter, max(counts)
     if best == "," and most > 1:
@@ -242,7 +242,7 @@ def sniff(text: str, name: str) -> str:
 
 def _decimal_commas(lines: list[str], delimiter: str) -> bool:
     """Say whether a delimiter cuts lines evenly, and leaves numbers with decimal commas between."""
-    rows = [row.cells for row in first_rows("\n".join(lines), delimiter, True)]
+    rows = [row.cells for row in parse_first_rows("\n".join(lines), delimiter, True)]
     if len({len(cells) for cells in rows}) != 1 or len(rows[0]) < 2:
         return False
     with_comma = [cell for cells in rows[1:] or rows for cell in cells if "," in cell]
@@ -285,7 +285,7 @@ def counts_columns(rows: list[Line], missing: Sequence[str], point: str) -> bool
     return indexed or (bool(words) and all(first[j] not in set(below[j]) for j in words))
 
 
-def shown(cell: str) -> str:
+def quoted(cell: str) -> str:
     """Return a cell in quotes, not too long."""
     return repr(cell if len(cell) <= 40 else cell[:40] + "...")
 
@@ -347,7 +347,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _SENTENCE = 4  # words that half of the texts have at least
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of a text in lower case: letters and digits, and apostrophes between them."""
     return _TOKEN.findall(text.lower())
 

@@ -84,7 +84,7 @@ class Block(NamedTuple):
     first_row: int  # number of the block's first row among all rows that are not dropped, from 0
 
 
-def joined(parts: list[Block]) -> Block:
+def join_blocks(parts: list[Block]) -> Block:
     """Return consecutive blocks as one."""
     if len(parts) == 1:
         return parts[0]
@@ -427,7 +427,7 @@ class Source(ABC):
             blocks.append(block)
             if clock is not None:
                 clock.check()
-        X, y, _ = joined(blocks)
+        X, y, _ = join_blocks(blocks)
         return X, y
 
     def state(self) -> dict[str, Any]:

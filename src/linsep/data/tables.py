@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from linsep.data import cells
-from linsep.data.arrays import counted, sorted_csr
-from linsep.data.arrow_arrays import decoded, numbers, numpy_view, word, zero
+from linsep.data.arrays import arrow_numbers, count_matrix, decoded, numpy_view, sorted_csr, word, zero
 from linsep.data.files import File
 from linsep.data.options import Options
 from linsep.data.row_numbers import both
@@ -49,12 +48,12 @@ from linsep.data.sniffing import (
     is_text,
     measurement,
     numbers_rows,
-    shown,
+    quoted,
+    split_words,
     too_many_classes,
-    words_of,
 )
 from linsep.data.source import Piece, Source
-from linsep.data.words import Bag, Categories, CodedColumn, assemble, hashed_rows
+from linsep.data.words import Bag, CodedColumn, WordIndex, assemble, hashed_rows
 from linsep.errors import ReadError
 from linsep.problem import Array, Floats
 
@@ -105,7 +104,7 @@ def raw_rows(table: Any, layout: Layout, missing: str, *, point: str = ".") -> R
     kept = None
     if absent and missing in ("drop", "skip"):
         kept = ~np.logical_or.reduce(list(absent.values()))
-        X, table = X[kept], table.filter(numbers(kept))
+        X, table = X[kept], table.filter(arrow_numbers(kept))
     coded, bags = [], []
     for place, (name, kind) in enumerate(layout.columns):
         if kind == WORD:
@@ -126,7 +125,7 @@ def bag(texts: list[str | None], place: int) -> Bag:
     codes: list[int] = []
     lengths = []
     for text in texts:
-        words = words_of(text or "")
+        words = split_words(text or "")
         codes += [index.setdefault(word, len(index)) for word in words]
         lengths.append(len(words))
     rows = np.repeat(np.arange(len(lengths)), np.array(lengths, dtype=np.int64))
@@ -145,7 +144,7 @@ def _coded(column: Any, place: int) -> CodedColumn:
     return CodedColumn(place, words, numpy_view(indices))
 
 
-def feature_rows(raw: RawRows, layout: Layout, categories: Categories, missing: str) -> Any:
+def feature_rows(raw: RawRows, layout: Layout, categories: WordIndex, missing: str) -> Any:
     """Return the rows with a feature for every word: an array, or a CSR array where there are words."""
     if not (raw.coded or layout.words or layout.hashed or missing == "indicator"):
         return raw.numbers
@@ -153,7 +152,7 @@ def feature_rows(raw: RawRows, layout: Layout, categories: Categories, missing: 
     X = sorted_csr(assemble(raw.numbers, features), (len(raw.numbers), categories.first + len(categories)))
     for each, numbered in zip(raw.bags, texts, strict=True):
         known = numbered >= 0
-        X = X + counted(each.rows[known], numbered[known], X.shape)
+        X = X + count_matrix(each.rows[known], numbered[known], X.shape)
     if raw.hashed is None:
         return X
     raw.hashed.resize(X.shape)
@@ -185,7 +184,7 @@ def _number_column(column: pa.Array, name: str, kind: str, point: str, absent: d
         values = cells.values(column, f"{DATE}:iso" if kind == DATE else kind, point)
         if values is None:
             there = [(row, cell) for row, cell in enumerate(column.to_pylist()) if cell is not None]
-            odd = ((row, cell) for row, cell in there if not cells.fits(kind, cell, point))
+            odd = ((row, cell) for row, cell in there if not cells.fits_kind(kind, cell, point))
             row, cell = next(odd, there[0])  # of dates with and without zones each may fit
             raise WrongKindError(row, name, cell)
         return values
@@ -234,7 +233,7 @@ def _whole(column: Any) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def labels(column: Any, name: str, missing: str) -> tuple[Array, Array | None]:
+def label_column(column: Any, name: str, missing: str) -> tuple[Array, Array | None]:
     """Return the labels in a column of a table as they are, and which rows are kept, None for all of them."""
     column = decoded(_whole(column))
     if not (is_plain(column.type) or pa.types.is_null(column.type)):
@@ -243,14 +242,14 @@ def labels(column: Any, name: str, missing: str) -> tuple[Array, Array | None]:
     if absent.any():
         if missing != "drop":
             raise CellError(int(np.argmax(absent)), name, "a missing label", ("missing", "drop"))
-        column = column.filter(numbers(~absent))
+        column = column.filter(arrow_numbers(~absent))
     y = numpy_view(column)
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise CellError(int(np.flatnonzero(~absent)[np.argmax(np.isinf(y))]), name, "an infinite label")
     return y, ~absent if absent.any() else None
 
 
-def kind_of(name: str, kind: pa.DataType, asked: str | None = None) -> str:
+def typed_kind(name: str, kind: pa.DataType, asked: str | None = None) -> str:
     """Return what becomes of a column of a typed table; the user may have asked for words or texts."""
     kind = value_type(kind)
     if asked == TEXT:
@@ -294,21 +293,21 @@ class TableSource(Source):
         self.has_header = True  # whether the columns have names
         self.column_names: list[str] = []  # names, or numbers, of all columns
         self._layout = Layout(())
-        self._categories = Categories(0)
+        self._categories = WordIndex(0)
         self.number_format = cells.NumberFormat(options.decimal, options.thousands, options.dates, options.gaps)
         self._left_out: dict[int, Column] = {}  # columns that are no features, by place
         self._missing: Counter[str] = Counter()  # of the present iteration
         self._ranges: tuple[Floats, Floats] | None = None  # of the numbers, while a description is made
 
     def __getstate__(self) -> dict[str, Any]:  # a copy learns words of its own
-        categories = Categories(self._categories.first, self._categories.order, fixed=self._categories.fixed)
+        categories = WordIndex(self._categories.first, self._categories.order, fixed=self._categories.fixed)
         return super().__getstate__() | {"_categories": categories, "_missing": Counter()}
 
     def _arrange(self, layout: Layout) -> None:
         """Take the layout, the user's if there is one, and let it say what the features are."""
         self._layout = self.options.layout or layout
         fixed = self.options.layout is not None and not self.options.new_levels
-        self._categories = Categories(self._layout.first_category, self._layout.categories, fixed=fixed)
+        self._categories = WordIndex(self._layout.first_category, self._layout.categories, fixed=fixed)
         if not self.grows:
             self._check_width()
 
@@ -348,7 +347,7 @@ class TableSource(Source):
     def take_categories(self, parts: list[list[tuple[int, str | None]]]) -> None:
         """Know the words of the parts, which were read elsewhere, in the order of the parts."""
         known = dict.fromkeys(category for part in parts for category in part)
-        self._categories = Categories(self._categories.first, known, fixed=self._categories.fixed)
+        self._categories = WordIndex(self._categories.first, known, fixed=self._categories.fixed)
 
     def pieces(self) -> Generator[Piece]:
         """Yield the rows of all files as they are read."""
@@ -424,7 +423,7 @@ class TableSource(Source):
         """Decide what a column of text holds by its first cells, missing ones left out."""
         if asked.get(j) in (TEXT, WORD):
             return asked[j]
-        kind = cells.kind_of(written, self.number_format)
+        kind = cells.written_kind(written, self.number_format)
         if kind != WORD:
             return kind
         if j in asked:
@@ -432,7 +431,8 @@ class TableSource(Source):
         if units := cells.mixed_units(written):  # nobody has said how to convert them
             message = f"mixes the units {listed(units)}: convert them to one"
         elif (cell := cells.unread_number(written)) is not None:
-            message = f"{shown(cell)} looks like a number in a notation that linsep does not read: write it as in -12.5"
+            notation = "a notation that linsep does not read: write it as in -12.5"
+            message = f"{quoted(cell)} looks like a number in {notation}"
         else:
             return TEXT if is_text(written) else WORD
         column = self.column_names[j]
@@ -446,7 +446,7 @@ class TableSource(Source):
         return odd[0] if 0 < 2 * len(odd) < len(written) else None
 
     def _note_word(self, where: str, column: str, cell: str) -> None:
-        why = f"because {shown(cell)} is not a number ({{0}} makes this an error)"
+        why = f"because {quoted(cell)} is not a number ({{0}} makes this an error)"
         self.note(where, f"linsep reads column {self.named(column)} as words, {why}", ("numeric", column))
 
     def _note_decimal_comma(self) -> None:
@@ -512,7 +512,7 @@ class TableSource(Source):
         if labeled is None:
             return raw_rows(table, self._layout, self.options.missing, point=point)
         try:
-            raw = raw_rows(table.filter(numbers(labeled)), self._layout, self.options.missing, point=point)
+            raw = raw_rows(table.filter(arrow_numbers(labeled)), self._layout, self.options.missing, point=point)
         except CellError as error:
             error.row = int(np.flatnonzero(labeled)[error.row])
             raise
@@ -536,7 +536,7 @@ class TableSource(Source):
 
     def wrong_kind(self, where: str, column: str, cell: str) -> ReadError:
         """Return the error of a cell that is not of its column's kind."""
-        message = f"{shown(cell)} is not a number, as the cells above are"
+        message = f"{quoted(cell)} is not a number, as the cells above are"
         return self.error(where, message, *((("categorical", column),) if self.options.layout is None else ()))
 
     def error(self, where: str, message: str, *settings: tuple[str, Any]) -> ReadError:

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from linsep.compiling import compiled as _compiled
-from linsep.data.arrow_arrays import numpy_view, rounded_length
+from linsep.data.arrays import numpy_view
 from linsep.problem import Array, Floats
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class LineError(ValueError):
 
 
 @compiled
-def measure(text):
+def count_lines(text):
     """Count lines and colons: upper bounds on rows and stored values."""
     lines, colons = 0, 0
     for i in range(len(text)):
@@ -319,7 +319,7 @@ def walk_table(text, delimiter, places, X, label, late, bounds):
 
 
 @compiled
-def cut(text, bounds, words):
+def copy_words(text, bounds, words):
     """Copy the words between bounds one after another."""
     end = 0
     for i in range(len(bounds)):
@@ -359,7 +359,7 @@ def parse_table(
     None if something needs a closer look: quotes, a missing cell or one too many, letters beyond ASCII.
     """
     view = np.frombuffer(text, dtype=np.uint8)
-    n, d = measure(view)[0], max(0, int(places.max()) + 1)
+    n, d = count_lines(view)[0], max(0, int(places.max()) + 1)
     X = empty(n * d).reshape(n, d)
     label, bounds = np.zeros((n, 2), np.int32), np.empty((X.size, 2), np.int32)  # where words begin and end
     late = np.empty(X.size, np.int64)
@@ -379,6 +379,11 @@ def parse_table(
     return X, strings(view, label), int(longest)
 
 
+def rounded_length(values: Array) -> int:
+    """Return how long the texts of numbers may count: tiny ones are rounded, even if they have few characters."""
+    return 1000 if (np.abs(values) < 1e-290).any() else 0
+
+
 def strings(text: Array, bounds: Array) -> pa.StringArray:
     """Return the words between bounds."""
     import pyarrow as pa
@@ -386,5 +391,5 @@ def strings(text: Array, bounds: Array) -> pa.StringArray:
     offsets = np.zeros(len(bounds) + 1, np.int32)
     np.cumsum(bounds[:, 1] - bounds[:, 0], out=offsets[1:])
     words = np.empty(offsets[-1], np.uint8)
-    cut(text, bounds, words)
+    copy_words(text, bounds, words)
     return pa.StringArray.from_buffers(len(bounds), pa.py_buffer(offsets), pa.py_buffer(words))

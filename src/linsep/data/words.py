@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.compiling import compiled as _compiled
-from linsep.data.arrays import csr_array
-from linsep.data.arrow_arrays import numpy_view
+from linsep.data.arrays import csr_array, numpy_view
 from linsep.data.schema import HASHED_TEXT, HASHED_WORD, Layout
 from linsep.problem import Array, Floats
 
@@ -45,7 +44,7 @@ class Bag(NamedTuple):
     rows: Array  # (occurrences,)
 
 
-class Categories:
+class WordIndex:
     """The words that have features, in their order: numbers count from ``first``, ``known`` words have theirs already.
 
     When they are ``fixed``, as for a model that has learned from others, a new word gets no feature, and ``unseen``

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from linsep.data.arrow_arrays import numbers, word, words
+from linsep.data.arrays import arrow_numbers, word, words
 from linsep.data.cells import plain_numbers, without_missing
 from linsep.data.files import masked, pieces, replacing
 from linsep.data.options import FORMATS
@@ -122,7 +122,7 @@ def _column(array: Array) -> pa.Array:
             return pa.array([None if item is None else str(item) for item in items], pa.string())
         return words([item if isinstance(item, str) else str(item) for item in items])
     absent = np.isnan(array) if array.dtype.kind == "f" else np.zeros(1, dtype=bool)
-    return pa.array(array, mask=absent) if absent.any() else numbers(array)
+    return pa.array(array, mask=absent) if absent.any() else arrow_numbers(array)
 
 
 def _table(file: Any, form: str, schema: pa.Schema) -> Any:
@@ -224,14 +224,14 @@ def _write_libsvm(file: Any, X: Floats, y: Array) -> None:
     cells = [_words(y)]
     for j in range(X.shape[1]):
         cell = pc.binary_join_element_wise(_word(f" {j + 1}"), _words(X[:, j]), _word(":"))
-        cells.append(pc.if_else(numbers(X[:, j] != 0), cell, _word("")))
+        cells.append(pc.if_else(arrow_numbers(X[:, j] != 0), cell, _word("")))
     lines = pc.binary_join_element_wise(*cells, _word("\n"), _word(""))
     _, _, text = lines.buffers()
     file.write(text)
 
 
 def _words(values: Array) -> pa.Array:
-    return pc.cast(numbers(values), pa.large_string())
+    return pc.cast(arrow_numbers(values), pa.large_string())
 
 
 def _word(text: str) -> pa.Scalar:
@@ -340,7 +340,7 @@ def _copy_table(path: str, form: str, source: Any, changes: Changes) -> None:
     if source.options.format == "csv":
         names = source.column_names if source.has_header else [f"x{j + 1}" for j in range(table.num_columns)]
         table = pa.table([_typed_column(column, source) for column in table.columns], names=names)
-    kept, labels = map(numbers, _chosen(table.num_rows, changes))
+    kept, labels = map(arrow_numbers, _chosen(table.num_rows, changes))
     table = table.take(kept).set_column(target, table.schema.field(target), table.column(target).take(labels))
     with sink(path) as file:
         write_table(file, form, table)

@@ -16,7 +16,7 @@ import numpy as np
 
 from linsep.data.files import exists, is_url, masked
 from linsep.learn.passes import LONGEST_TRACE, State, TrainingLog
-from linsep.learn.serialization import RefusedError, must, opened, write
+from linsep.learn.serialization import RefusedError, must, open_tensors, write
 from linsep.learn.voting import TRACKERS
 from linsep.learn.weights import Weights
 from linsep.problem import Array, Floats, Problem, machines_for
@@ -112,7 +112,7 @@ class Checkpoint:
         if not exists(self.path):
             warnings.warn(f"{self.name}: no checkpoint yet; the run starts from pass 1", UserWarning, stacklevel=3)
             return None
-        with opened(self.path, KIND) as (content, reader):
+        with open_tensors(self.path, KIND) as (content, reader):
             if content["kind"] != KIND:
                 raise RefusedError(f"not a checkpoint, but a {content['kind']}")
             parts = {

@@ -80,10 +80,10 @@ def evaluate(examples: Examples, W: Floats, b: Floats, *, on_plane: int = -1, on
         counts = np.bincount(own > 0 if len(b) == 1 else own, minlength=2).tolist()
         return Evaluation(_norm_from(largest, piece), smallest, loss, wrong, used, tuple(counts))
 
-    return together(_on_all_cores(rows, visit))
+    return combine(_on_all_cores(rows, visit))
 
 
-def together(evaluations: Iterable[Evaluation]) -> Evaluation:
+def combine(evaluations: Iterable[Evaluation]) -> Evaluation:
     """Return what a plane makes of several stretches of rows; unknown if there are none."""
     parts = list(evaluations)
     if len(parts) < 2:
@@ -120,7 +120,7 @@ def training_loss(
     return TrainingLoss(float(loss), min(before.smallest, float(v.min(initial=math.inf))))
 
 
-def errors(examples: Examples, W: Floats, b: Floats, on_plane: int) -> Counter[float]:
+def count_errors(examples: Examples, W: Floats, b: Floats, on_plane: int) -> Counter[float]:
     """Count the examples of positive weight that are predicted wrong, by their steps."""
     S, y = scores(examples.rows, W, b), examples.y
     wrong = S.argmax(axis=1) != y if S.shape[1] > 1 else np.where(S[:, 0] == 0, on_plane, S[:, 0]) * y < 0
@@ -128,7 +128,7 @@ def errors(examples: Examples, W: Floats, b: Floats, on_plane: int) -> Counter[f
     return Counter(dict(zip(steps.tolist(), counts.tolist(), strict=True)))
 
 
-def total(counts: Counter[float]) -> float:
+def sum_steps(counts: Counter[float]) -> float:
     """Return the sum of counted steps, the same in whatever parts they were counted."""
     return math.fsum(step * n for step, n in counts.items())
 

@@ -25,12 +25,12 @@ from linsep.learn.evaluation import (
     UNKNOWN,
     Evaluation,
     TrainingLoss,
-    errors,
+    combine,
+    count_errors,
     evaluate,
     piece,
     separations,
-    together,
-    total,
+    sum_steps,
     training_loss,
 )
 from linsep.learn.parameters import Parameters
@@ -355,26 +355,26 @@ class Passes:
         """Visit all rows and add up the weight of those that are predicted wrong."""
         counts: Counter[float] = Counter()
         for batch in self.problem.batches:
-            counts += errors(batch.examples, plane.W, plane.b, self.parameters.on_plane)
-        return total(counts)
+            counts += count_errors(batch.examples, plane.W, plane.b, self.parameters.on_plane)
+        return sum_steps(counts)
 
     def evaluate(self, state: State, stop: Stop) -> Evaluation:
         """Return what the plane that is returned makes of the rows in the units of the user."""
         if stop in (Stop.SEPARATED, Stop.NO_MISTAKES) and self._clean:
-            return together(self._clean)
+            return combine(self._clean)
         if not self.hooks.evaluate:
             return UNKNOWN
         if self.parameters.once and not state.tracker.is_last and state.tracker.by_column:
             (batch,) = self.problem.batches
             self.rows = len(batch.examples.y)
             # a row of few columns costs no more than these
-            columns, rows = narrowed(batch.rows, state.weights.n_features)
+            columns, rows = narrow_sparse(batch.rows, state.weights.n_features)
             return self._evaluate(batch, rows, state.tracker.plane(state.weights.restricted(columns)))
         plane, parts = state.tracker.plane(state.weights), []
         for batch in self.problem.batches:
             parts.append(self._evaluate(batch, batch.rows, plane))
             self.rows = batch.first_row + len(batch.examples.y)
-        return together(parts)
+        return combine(parts)
 
     def _evaluate(self, batch: Batch, rows: Rows, plane: Weights) -> Evaluation:
         """Return what a plane makes of the rows of a batch, which are in the units of the user."""
@@ -385,7 +385,7 @@ class Passes:
         return evaluate(examples, plane.W, plane.b, on_plane=self.parameters.on_plane)
 
 
-def narrowed(rows: Rows, n_features: int) -> tuple[Array | slice, Rows]:
+def narrow_sparse(rows: Rows, n_features: int) -> tuple[Array | slice, Rows]:
     """Return the columns that sparse rows use, if they are few, and the rows with these columns; else all of them."""
     if not isinstance(rows, Sparse) or 4 * rows.indptr[-1] >= n_features:
         return slice(None), rows

@@ -23,7 +23,7 @@ from linsep.data.labels import (
 )
 from linsep.data.parallel import ahead
 from linsep.data.scaling import Ranges, Scaler
-from linsep.data.source import Block, Source, joined
+from linsep.data.source import Block, Source, join_blocks
 from linsep.errors import DataError
 from linsep.learn.evaluation import evaluate, held_out
 from linsep.learn.parameters import Parameters
@@ -65,7 +65,7 @@ def classes_among(labels: Iterable[Any]) -> Array:
     return classes_and_codes(class_labels(list(labels)))[0]
 
 
-def counted(labels: Mapping[Any, int], classes: Array) -> Array:
+def counts_by_class(labels: Mapping[Any, int], classes: Array) -> Array:
     """Return how often each class occurs."""
     return np.array([labels.get(label, 0) for label in classes.tolist()])
 
@@ -225,7 +225,7 @@ def source_problem(
         summary = class_counts(ahead(source.blocks(), owner=source), radius=parameters.target_margin is not None)
         classes = classes_among(summary.labels)
     classes = settled(classes, source.positive, weights)
-    factors = class_factors(weights, classes, counted(summary.labels, classes))
+    factors = class_factors(weights, classes, counts_by_class(summary.labels, classes))
     encoder = BatchEncoder(classes, factors, parameters, scaler_of(source, parameters, scale))
     return known_problem(source, encoder, encoder.allowed(summary.radius, start))
 
@@ -281,11 +281,11 @@ def windows(blocks: Iterable[Block]) -> Iterator[Block]:
             rows += end - done
             cells += parts[-1].X.size
             if rows >= WINDOW_ROWS or cells >= WINDOW_CELLS:
-                yield joined(parts)
+                yield join_blocks(parts)
                 parts, rows, cells = [], 0, 0
             done = end
     if parts:
-        yield joined(parts)
+        yield join_blocks(parts)
 
 
 def _rows(block: Block, start: int, end: int) -> Block:

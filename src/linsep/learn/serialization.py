@@ -61,7 +61,7 @@ def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]]) -> None
 
 
 @contextmanager
-def opened(path: Path, noun: str) -> Iterator[tuple[dict[str, Any], TensorReader]]:
+def open_tensors(path: Path, noun: str) -> Iterator[tuple[dict[str, Any], TensorReader]]:
     """Open a file to read its content, with a reader for its values; errors are one line that begins with this noun."""
     _check_size(path, noun)
     name = masked(str(path))

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from linsep import __version__
-from linsep.learn.serialization import Path, RefusedError, opened, write
+from linsep.learn.serialization import Path, RefusedError, open_tensors, write
 from linsep.models.constructors import LEARNERS
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def load(path: Path) -> Model:
 
 def load_plain(path: Path, module: str | None = None) -> Any:
     """Read a model as an object of the class in this module, by default of the one that needs no scikit-learn."""
-    with opened(path, _NOUN) as (content, reader):
+    with open_tensors(path, _NOUN) as (content, reader):
         if content["kind"] not in LEARNERS:
             raise RefusedError(f"a model of kind {content['kind']!r}, which linsep {__version__} does not know")
         kind = getattr(import_module(module or LEARNERS[content["kind"]].module), content["kind"])

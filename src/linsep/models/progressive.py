@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.data.arrays import to_rows
-from linsep.data.example_log import Columns, LogRows, Record, connect, load_classes, load_columns, records
+from linsep.data.example_log import Columns, LogRows, Record, load_classes, load_columns, open_log, read_records
 from linsep.data.labels import class_codes, class_labels, classes_and_codes, labels_of, object_array
 from linsep.data.options import LOG
 from linsep.errors import DataError
@@ -320,7 +320,7 @@ def replay(folder: str | os.PathLike[str], until: int | None = None, *, check: b
     With ``check`` every snapshot and every answer is compared, and SQLite examines its file.
     """
     problems: list[str] = []
-    with closing(connect(os.path.join(folder, LOG))) as log:
+    with closing(open_log(os.path.join(folder, LOG))) as log:
         about = log.execute("SELECT value FROM settings WHERE key = 'learner'").fetchone()
         if about is None:
             raise DataError(str(folder), "nothing has been learned here yet")
@@ -340,7 +340,7 @@ def replay(folder: str | os.PathLike[str], until: int | None = None, *, check: b
         marks = [number for number in saved if base < number <= end]
         compared, same = None, True
         for mark in [*(marks if check else marks[-1:]), end]:
-            for number, record in records(log, learner.number, mark):
+            for number, record in read_records(log, learner.number, mark):
                 wrong = np.flatnonzero(learner.learn(record, labels) != record.answers)
                 if check and len(wrong):
                     problems.append(f"the answer to example {number + wrong[0]} is not the one that the log gives")

@@ -22,7 +22,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.types import Receive, Scope, Send
 
 from linsep import __version__
-from linsep.data.bodies import Limits, ParsedBody, Refused, parse
+from linsep.data.bodies import Limits, ParsedBody, Refused, parse_body
 from linsep.data.example_log import encode
 from linsep.data.parallel import step_back
 from linsep.errors import DataError
@@ -236,8 +236,8 @@ class Application:
             options["target"] = request.query_params["target"]
         given = (body, kind.strip().lower(), options, self.service.limits, self.service.columns)
         if len(body) <= _SMALL:
-            return parse(*given, labeled=labeled), body
-        parsed = partial(parse, *given, labeled=labeled)
+            return parse_body(*given, labeled=labeled), body
+        parsed = partial(parse_body, *given, labeled=labeled)
         return await asyncio.get_running_loop().run_in_executor(self.bulk, parsed), body
 
     async def learn(self, request: Request) -> Response:

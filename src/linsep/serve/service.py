@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.data.bodies import Limits, ParsedBody, Refused
-from linsep.data.example_log import Columns, LogRows, Record, connect, encode, load_classes, records
+from linsep.data.example_log import Columns, LogRows, Record, encode, load_classes, open_log, read_records
 from linsep.data.options import LOG
 from linsep.errors import DataError
 from linsep.models.constructors import LEARNERS
@@ -131,7 +131,7 @@ class Service:
         self.recent: deque[dict[str, Any]] = deque(maxlen=_RECENT)
         for first, answers in store.answers(self.snapshot_number + 1 - len(self._ring), self.snapshot_number):
             self._remember(first, answers)
-        for first, record in records(store.log, self.snapshot_number):
+        for first, record in read_records(store.log, self.snapshot_number):
             self._remember(first, answers := self.learner.learn(record, self.labels), record.y)
             self.errors += int(np.count_nonzero(answers & 2))
         self.number, self.mistakes = self.learner.number, self.learner.mistakes
@@ -365,9 +365,9 @@ class Service:
     def mistakes_after(self, number: int, most: int) -> list[dict[str, Any]]:
         """Return the mistakes after an example, from the log."""
         mistakes: list[dict[str, Any]] = []
-        with closing(connect(self.store.path(LOG))) as log:
+        with closing(open_log(self.store.path(LOG))) as log:
             labels, first = load_classes(log), log.execute("SELECT min(first) FROM batches").fetchone()[0] or 1
-            for start, record in records(log, max(number, first - 1)):
+            for start, record in read_records(log, max(number, first - 1)):
                 assert record.answers is not None
                 mistakes += _mistakes(start, record.answers, record.y, labels)
                 if len(mistakes) >= most:

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from linsep.clock import Clock
-from linsep.data.arrays import to_rows
-from linsep.data.arrow_arrays import numbers
+from linsep.data.arrays import arrow_numbers, to_rows
 from linsep.data.cache import mapped_array
 from linsep.data.cells import plain_numbers, without_missing
 from linsep.data.delimited import DelimitedSource
@@ -183,14 +182,14 @@ def _too_long(source: Source) -> DataError:
 
 def _typed_columns(source: Source) -> list[tuple[str, Any]]:
     """Return names and types of the columns of Parquet or Arrow files that are numbers."""
-    from linsep.data.columnar import TABLES, opened
+    from linsep.data.columnar import TABLES, open_table
 
     if source.options.format not in TABLES or source.layout is None:
         return []
     wanted = {name for name, kind in source.layout.columns if is_numeric(kind)}
     columns: dict[tuple[str, Any], None] = {}
     for file in source.files:
-        with opened(file, source.options.format) as table:
+        with open_table(file, source.options.format) as table:
             columns |= {(field.name, field.type): None for field in table.schema if field.name in wanted}
     return list(columns)
 
@@ -274,7 +273,7 @@ def some_rounded(texts: Any, near: Array | None = None) -> bool:
     another way are looked at one by one.
     """
     try:
-        doubles = texts.cast(pa.float64()) if near is None else numbers(near)
+        doubles = texts.cast(pa.float64()) if near is None else arrow_numbers(near)
         texts = texts.filter(pc.not_equal(doubles.cast(pa.string()), texts))
     except pa.ArrowInvalid:  # dates and addresses among them
         pass

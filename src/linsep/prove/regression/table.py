@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numpy_view, word, words, zero
+from linsep.data.arrays import numpy_view, word, words, zero
 from linsep.data.row_numbers import Dropped
 from linsep.data.schema import BOOLEAN, DATE, TEXT, WORD, is_numeric, listed
 from linsep.data.source import SHORT
@@ -261,7 +261,7 @@ def _written_cells(table: ModelTable, name: str, column: Any, deciding: int, res
             return numbers, absent
         if response:
             break
-        some = (row for row in np.flatnonzero(~absent).tolist() if not cells.fits(kind, bare[row].as_py(), point))
+        some = (row for row in np.flatnonzero(~absent).tolist() if not cells.fits_kind(kind, bare[row].as_py(), point))
         row = next(some, 0)
         where = f"{table.where(row)}, column {source.named(name)}"
         kind = source.change_kind(source.wrong_kind(where, name, bare[row].as_py()), row < deciding)
