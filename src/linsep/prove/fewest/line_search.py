@@ -125,18 +125,6 @@ def _reach(s: Any, t: Any) -> float:
 
 
 @_compiled
-def _costliest(s: Any, cost: Any, V: int, wrong: Any, count: int) -> int:
-    """Return the wrong row whose item costs most, of several the one nearest to the plane."""
-    pick = wrong[0]
-    for p in range(1, count):
-        row = wrong[p]
-        gain = cost[row // V] - cost[pick // V]
-        if gain > 0 or (gain == 0 and s[row] > s[pick]):
-            pick = row
-    return int(pick)
-
-
-@_compiled
 def _nearest(s: Any, wrong: Any, count: int) -> int:
     """Return the nearest to the plane of a few wrong rows met at random."""
     pick = wrong[np.random.randint(count)]
@@ -205,10 +193,7 @@ def improve(Z: Any, cost: Any, V: int, w: Any, steps: int, seed: int) -> int:
             here /= size if size > 0.0 else 1.0
             scores(Z, here, s)
             count = _list_wrong(s, wrong)
-        if step == 0 and count > 0:
-            delta[:] = Z[_costliest(s, cost, V, wrong, count)]
-        else:
-            _direction(Z, _nearest(s, wrong, count) if count > 0 else -1, delta)
+        _direction(Z, _nearest(s, wrong, count) if count > 0 else -1, delta)
         scores(Z, delta, t)
         reach = _reach(s, t)
         m, always = _ends(s, t, cost, V, reach, at, change)
