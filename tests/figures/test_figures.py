@@ -1,7 +1,6 @@
 """Figures are checked on what they drew."""
 
 import re
-import warnings
 from dataclasses import replace
 from importlib.resources import files
 
@@ -15,6 +14,7 @@ from matplotlib.patches import StepPatch
 from PIL import Image
 from sklearn.datasets import load_digits
 
+from data import quiet
 from linsep import (
     BracketDisplay,
     KernelPerceptron,
@@ -40,13 +40,6 @@ from linsep.figures.style import short
 def _close():
     yield
     plt.close("all")
-
-
-def ended(model, X, y):
-    """Fit, whether or not the run separates the rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(X, y)
 
 
 def lines(ax):
@@ -116,7 +109,7 @@ def test_of_many_sparse_rows_some_are_drawn_and_none_made_dense():
     X = sp.random_array((5000, 40_000), density=2e-4, rng=rng, format="csr")
     X = sp.hstack((X, rng.standard_normal((5000, 1))), format="csr")
     y = X[:, [40_000]].toarray().ravel() > 0
-    model = ended(Perceptron(max_iter=3), X, y)
+    model = quiet(Perceptron(max_iter=3), X, y)
     display = PlaneDisplay.from_estimator(model, X, y)
     assert 2000 < len(display.points) <= 3000
     assert display.margin_ == pytest.approx(np.abs(model.distance(X)).min())  # the nearest row is among them
@@ -218,7 +211,7 @@ def test_passes():
     assert display.at[0] == 1
     assert display.at[-1] == model.n_iter_
     for place, k in enumerate(display.at):  # the weights after k passes, from a run of k passes
-        short = ended(Perceptron(max_iter=int(k)), X[train], y[train])
+        short = quiet(Perceptron(max_iter=int(k)), X[train], y[train])
         assert display.training_error[place] == pytest.approx(1 - short.score(X[train], y[train]))
         assert display.test_error[place] == pytest.approx(1 - short.score(X[test], y[test]))
     np.testing.assert_allclose(errors.lines[0].get_ydata(), 100 * display.training_error)
@@ -230,7 +223,7 @@ def test_passes():
 
 def test_passes_with_what_the_run_recorded():
     X, y, _ = teacher(200, 4, margin=0.01, random_state=5)
-    model = ended(Perceptron(max_iter=200, early_stopping=True, n_iter_no_change=50), X, y)
+    model = quiet(Perceptron(max_iter=200, early_stopping=True, n_iter_no_change=50), X, y)
     display = PassesDisplay.from_estimator(model)
     assert display.training_error is None
     np.testing.assert_array_equal(display.test_error, model.history_["validation_error"][display.at - 1])
@@ -270,7 +263,7 @@ def clouds():
 @pytest.mark.parametrize("offset", [False, True])
 def test_the_bound_is_drawn_where_it_is_at_every_mistake(multiclass, offset):
     X, y = clouds() if multiclass else teacher(100, 2, margin=0.1, random_state=2)[:2]
-    model = ended(Perceptron(fit_intercept=offset, max_iter=5000, eta0=0.5), X, y)
+    model = quiet(Perceptron(fit_intercept=offset, max_iter=5000, eta0=0.5), X, y)
     display = TheoremDisplay.from_estimator(model, X, y)
     Q = (np.square(X).sum(axis=1).max() + offset) * (2 if multiclass else 1)
     for ax in (display.ax_, *display.ax_.child_axes):
@@ -296,7 +289,7 @@ def evaluated(text):
 ])  # fmt: skip
 def test_the_printed_formula_gives_the_printed_bound(multiclass, offset, formula, root, storage):
     X, y = clouds() if multiclass else teacher(100, 2, margin=0.02, random_state=2)[:2]
-    model = ended(Perceptron(fit_intercept=offset, max_iter=5000), X, y)
+    model = quiet(Perceptron(fit_intercept=offset, max_iter=5000), X, y)
     display = TheoremDisplay.from_estimator(model, storage(X), y)
     said = display.ax_.get_xlabel().split("\n")[1].split(" = ")
     assert said[0] == formula
@@ -356,7 +349,7 @@ def test_a_long_run_is_thinned_but_not_changed():
 
 def test_the_bracket_without_a_plane():
     X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]
-    display = BracketDisplay.from_estimator(ended(Perceptron(max_iter=300), X, y), X, y)
+    display = BracketDisplay.from_estimator(quiet(Perceptron(max_iter=300), X, y), X, y)
     assert display.margin is None
     assert display.achieved is None
     assert display.upper[-1] < 0.05 * display.upper[1]
@@ -369,7 +362,7 @@ def test_the_bracket_without_a_plane():
 
 def test_margins():
     X, y, _ = teacher(200, 4, margin=0.05, flip=0.05, random_state=7)
-    model = ended(Perceptron(max_iter=20), X, y)
+    model = quiet(Perceptron(max_iter=20), X, y)
     display = MarginsDisplay.from_estimator(model, X, y)
     np.testing.assert_allclose(display.margins, y * model.distance(X))
     assert display.wrong_ == np.count_nonzero(display.margins <= 0)
@@ -394,7 +387,7 @@ def test_regions(d):
     centres = np.eye(d)[:2] * 6 if d > 1 else np.array([[9.0], [-9.0]])
     X = np.concatenate([rng.standard_normal((30, d)) + c for c in [np.zeros(d), *centres]])
     y = np.repeat(["a", "b", "c"], 30)
-    model = ended(Perceptron(max_iter=50), X, y)
+    model = quiet(Perceptron(max_iter=50), X, y)
     display = RegionsDisplay.from_estimator(model, X, y)
     # with three classes the projection keeps every prediction
     predicted = model.classes_[(display.points @ display.W.T + display.b).argmax(axis=1)]
@@ -414,7 +407,7 @@ def test_regions(d):
 
 def test_ten_classes_are_told_apart():
     X, y = load_digits(return_X_y=True)
-    model = ended(Perceptron(max_iter=5), X[:300], y[:300])
+    model = quiet(Perceptron(max_iter=5), X[:300], y[:300])
     display = RegionsDisplay.from_estimator(model, X[:300], y[:300])
     drawn = {c.get_label(): c for c in display.ax_.collections if c.get_label() in "0123456789"}
     looks = {(to_hex(c.get_facecolor()[0]), c.get_paths()[0].vertices.tobytes()) for c in drawn.values()}
@@ -427,7 +420,7 @@ def test_ten_classes_are_told_apart():
 
 def test_the_legend_of_very_many_classes_stays_short():
     X = np.random.default_rng(1).standard_normal((60, 2))
-    display = RegionsDisplay.from_estimator(ended(Perceptron(max_iter=5), X, np.arange(60)), X, np.arange(60))
+    display = RegionsDisplay.from_estimator(quiet(Perceptron(max_iter=5), X, np.arange(60)), X, np.arange(60))
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert names[14:16] == ["14", "… 60 classes"]
     assert len(names) <= 17
@@ -481,7 +474,7 @@ def test_a_plane_outside_the_view_is_not_in_the_legend():
     X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]
     seen = set()
     for passes in range(1, 8):
-        model = ended(Perceptron(max_iter=passes, shuffle=False), X, y)
+        model = quiet(Perceptron(max_iter=passes, shuffle=False), X, y)
         if not model.coef_.any():
             continue
         ax = PlaneDisplay.from_estimator(model, X, y).ax_

@@ -14,17 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from data import command
 from linsep import Perceptron, fit_source, from_liblinear, load, read, to_liblinear, to_onnx
-from linsep.cli import main
 from linsep.data.schema import Layout, is_numeric
 
 TABLES = sorted((Path(__file__).parents[1] / "data" / "tables").glob("deploy_*.csv"))
-
-
-def command(*arguments: Any) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([str(each) for each in arguments])
-    assert not ended.value.code
 
 
 def by_onnx(path: Path, table: pd.DataFrame) -> list[Any]:
@@ -46,8 +40,9 @@ def by_onnx(path: Path, table: pd.DataFrame) -> list[Any]:
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
 def test_the_same_labels_in_every_way(path: Path, tmp_path: Path) -> None:
     model, labels, graph = tmp_path / "m.linsep", tmp_path / "labels.csv", tmp_path / "m.onnx"
-    command("fit", path, "--model", model, "--missing", "indicator", "--max-iter", 20, "--no-prove", "--quiet")
-    command("predict", model, path, "--out", labels, "--quiet")
+    how = ("--missing", "indicator", "--max-iter", 20, "--no-prove", "--quiet")
+    assert command("fit", path, "--model", model, *how)[0] == 0
+    assert command("predict", model, path, "--out", labels, "--quiet")[0] == 0
     with labels.open() as file:
         wanted = [row["label"] for row in csv.DictReader(file)]
     loaded, table = load(model), pd.read_csv(path)

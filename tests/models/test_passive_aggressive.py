@@ -8,17 +8,15 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import oracle
-from data import few, quiet
+from data import few, integers, quiet
 from linsep import PassiveAggressive, fit_source, load, read, save, teacher
 
 VARIANTS = ["pa", "pa1", "pa2"]
 STORAGE = [np.asarray, sp.csr_array]
 
 
-def numbers(seed, n=40, d=4, classes=2):
-    rng = np.random.default_rng(seed)
-    X, y = rng.integers(-4, 5, (n, d)).astype(float), rng.integers(0, classes, n)
-    y[:classes] = range(classes)
+def numbers(seed, classes=2):
+    X, y = integers(seed, n=40, d=4, classes=classes)
     X[3] = 0  # a row of zeros changes nothing
     return X, y
 

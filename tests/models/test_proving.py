@@ -1,6 +1,5 @@
 """Runs that look for a proof: separable rows end as the plain algorithm, others with a proof that checks."""
 
-import hashlib
 import io
 import json
 import os
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import linsep
-from data import few, quiet
+from data import few, quiet, sealed
 from javascript import judged
 from linsep import (
     PassiveAggressive,
@@ -378,13 +377,6 @@ def test_a_proof_document_of_the_kind():
     assert forged["meaning"] == "no plane has every row strictly on its side"
 
 
-def resealed(content):
-    """Return a document whose digest fits, as a forger would: it is no secret."""
-    rest = {name: value for name, value in content.items() if name != "digest"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**rest, "digest": hashlib.sha256(text.encode()).hexdigest()})
-
-
 def forgeries(text):
     """Yield documents that claim too much, or prove it by rows that do not cancel."""
     for place, value in [
@@ -402,20 +394,20 @@ def forgeries(text):
         for name in place[:-1]:
             part = part[name]
         part[place[-1]] = value
-        yield resealed(content)
+        yield sealed(content)
     content = json.loads(text)
     for part in content["refutation"].values():
         part.pop()
-    yield resealed(content)
+    yield sealed(content)
     sentences = {
         "separable": "a plane has every row strictly on its side",
         "quasi": "no plane has every row strictly on its side, but one has none on the wrong side",
     }
     for other, meaning in sentences.items():  # either needs a plane, too
-        yield resealed(json.loads(text) | {"kind": other, "meaning": meaning})
-    yield resealed(json.loads(text) | {"meaning": sentences["separable"]})
+        yield sealed(json.loads(text) | {"kind": other, "meaning": meaning})
+    yield sealed(json.loads(text) | {"meaning": sentences["separable"]})
     plane = {"w": [["1"] * json.loads(text)["n_features"]], "b": ["0"]}
-    yield resealed(json.loads(text) | {"separator": plane})
+    yield sealed(json.loads(text) | {"separator": plane})
     yield text.replace('"rows"', '"Rows"')
 
 
@@ -423,7 +415,7 @@ def forgeries(text):
 def test_other_checkers_accept_the_kind_and_refuse_forged_ones(classes):
     X, y = noisy(n=40, d=2, classes=classes)
     text = to_json(quiet(Perceptron(), X, y).refutation_.verdict(), X, y)
-    documents = [text, resealed(json.loads(text)), *forgeries(text)]
+    documents = [text, sealed(json.loads(text)), *forgeries(text)]
     believed = [True] * 2 + [False] * (len(documents) - 2)
     assert [holds for holds, _ in judged(documents, X, y)] == believed
     for plain in (False, True):

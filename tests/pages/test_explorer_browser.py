@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,26 +10,13 @@ import pytest
 from test_agreement import problem, same
 
 import linsep
+from browser import chromium, needs_chromium, playwright
 from linsep.pages.explorer.page import Page
 
 PRESETS = re.findall(
     r"^  (\w+): \{$", (files("linsep.pages.explorer") / "page" / "presets.js").read_text(), re.MULTILINE
 )
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-]
-
-
+pytestmark = [needs_chromium, pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")]
 HANGS = 600_000  # milliseconds after which nothing comes any more, on the slowest of machines: no test waits for this
 
 
@@ -44,10 +30,8 @@ def address(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser():
     playwright.expect.set_options(timeout=HANGS)
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
+    with chromium() as made:
+        yield made
 
 
 @pytest.fixture

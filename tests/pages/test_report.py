@@ -1,7 +1,6 @@
 """The report: what it says, and how it looks in a real browser, on a wide screen and on a phone."""
 
 import re
-import shutil
 from html.parser import HTMLParser
 
 import matplotlib.pyplot as plt
@@ -9,11 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from browser import chromium, needs_chromium
 from linsep import largest_margin, mistake_bound, report, teacher
 from linsep.pages.reporting import study
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="the report is opened with Playwright, which is not here")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SECTIONS = ["summary", "verdict", "fewest", "run", "bound", "margins", "unseen", "regression", "weights", "terms"]
 
 
@@ -60,17 +58,11 @@ def pages(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine: the report was not looked at")
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=[*flags, "--disable-component-update", "--disable-sync"]
-        )
-        yield chromium
-        chromium.close()
+    with chromium() as made:
+        yield made
 
 
+@needs_chromium
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("width", [1200, 375])
@@ -229,18 +221,6 @@ def test_without_an_offset_planes_go_through_the_origin():
     assert "A plane with an offset may still separate the rows." in said
     assert "No plane through the origin separates these rows" in said
     assert "they add up to exactly 0. A plane through the origin" in said
-
-
-@pytest.mark.parametrize("name", ["toy", "three"])
-def test_the_printed_formula_gives_the_printed_bound(pages, name):
-    said = text(pages[name][1])
-    X, y = CASES[name]()
-    filled, value, most = re.search(r"γ² = ([^=]+) = ([\d.]+): at most ([\d,]+) mistakes", said).groups()
-    plain = re.sub(r"(?<=\d)\(", "*(", filled.replace("²", "**2"))
-    assert eval(plain, {"__builtins__": {}}) == pytest.approx(float(value), rel=2e-4)
-    assert int(eval(plain, {"__builtins__": {}})) == int(most.replace(",", "")) == mistake_bound(X, y).mistakes
-    radius = float(re.search(r"[\d.]+(?=²)", filled)[0])
-    assert radius == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-5)
 
 
 def test_every_margin_is_named(pages):

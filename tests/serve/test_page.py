@@ -1,20 +1,14 @@
 """The page of a served learner in a browser: it is live, needs no network, and asks for a token where one is needed."""
 
 import os
-import shutil
 
 import pytest
 
+from browser import chromium, needs_chromium, playwright
 from linsep import Client
 from linsep.serve.server import Address, running
 
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium"),
-    pytest.mark.compiled,
-]
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+pytestmark = [needs_chromium, pytest.mark.compiled]
 
 
 def test_the_page_shows_how_learning_goes(tmp_path):
@@ -24,9 +18,8 @@ def test_the_page_shows_how_learning_goes(tmp_path):
     at = Address(port=0, token_file=str(tokens))
     with running(tmp_path / "learner", address=at) as url, Client(url, token="0123456789abcdef") as client:
         client.learn([[1, 0], [0, 1]], ["a", "<b>bold</b>"])
-        with playwright.sync_playwright() as driver:
-            chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-            page, asked, said = chromium.new_page(), [], []
+        with chromium() as made:
+            page, asked, said = made.new_page(), [], []
             page.on("request", lambda request: asked.append(request.url))
             page.on("console", lambda message: said.append(message.text))
             page.goto(url)
@@ -44,4 +37,3 @@ def test_the_page_shows_how_learning_goes(tmp_path):
             assert len(page.locator("#errors").get_attribute("points").split()) >= 2
             assert all(each.startswith((url, "data:")) for each in asked)
             assert not [each for each in said if "401" not in each]
-            chromium.close()

@@ -190,15 +190,7 @@ class Client(_Client):
 
 
 class AsyncClient(_Client):
-    """The client for asyncio: the methods of `Client`, to be awaited.
-
-    Parameters
-    ----------
-    url : str
-    token : str, optional
-    retries : int
-    timeout : float
-    longest_wait : float
+    """The client for asyncio: the parameters and the methods of `Client`, which are to be awaited.
 
     Examples
     --------
