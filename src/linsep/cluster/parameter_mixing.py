@@ -114,18 +114,11 @@ def fit(
         has a margin: that of the rows as they were trained on, augmented by a 1 if there is an offset; and ``holds``,
         what the bound needs, or why it says nothing here (``margin_upper`` is then infinite).
 
-    Warns
-    -----
-    ConvergenceWarning
-        If a budget or a proof ended the run, as ``fit`` does: in one line, what to do next.
-
-    Raises
-    ------
-    ClusterError
-        If the cluster is lost; what was learned until then is in the checkpoint.
-
     Notes
     -----
+    If the cluster is lost, a ``ClusterError`` says so; what was learned until then is in the checkpoint. A
+    ``ConvergenceWarning`` says in one line what to do next if a budget or a proof ended the run, as that of ``fit``.
+
     Theorem 3 of the paper: if a plane has margin γ, then ``B = Σ μ k <= (R/γ)²`` over all rounds and shards, where k is
     the mistakes of a shard in a round and μ its share in the mixing. It needs first weights 0 and equal steps. Since
     also ``B η γ <= ‖w‖``, every run bounds γ from above by ``‖w‖ / (η B)``.

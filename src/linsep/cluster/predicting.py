@@ -74,16 +74,9 @@ def predict(
 
 
 def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 << 26) -> Counter[tuple[Any, Any]]:
-    """Count on a cluster how often each true label met each predicted one.
+    """Count on a cluster how often each true label met each predicted one: return a Counter of these pairs.
 
-    Parameters
-    ----------
-    model, source, client, shard_bytes
-        As in `predict`; the source has labels.
-
-    Returns
-    -------
-    pairs : Counter of (true label, predicted label)
+    The parameters are those of `predict`; the source has labels.
 
     Examples
     --------
@@ -111,16 +104,7 @@ def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 
 
 
 def score(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 << 26) -> float:
-    """Return the share of rows that are predicted right, found on a cluster.
-
-    Parameters
-    ----------
-    model, source, client, shard_bytes
-        As in `confusion`, of which this is the share on the diagonal.
-
-    Returns
-    -------
-    accuracy : float
+    """Return the share of rows that are predicted right: the share on the diagonal of `confusion`.
 
     Examples
     --------

@@ -67,10 +67,6 @@ def separate(
         Told of every round: its number, how many rows are being searched, and how many of all rows the last proof left
         uncovered.
 
-    Returns
-    -------
-    verdict : Verdict
-
     Examples
     --------
     >>> import tempfile

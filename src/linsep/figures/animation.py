@@ -64,10 +64,6 @@ def animate(
         What the rows are called, by default 0, 1, ...: their numbers in a file of which some were dropped.
     style : {"light", "dark"}, default="light"
 
-    Returns
-    -------
-    animation : matplotlib FuncAnimation
-
     Examples
     --------
     >>> import os, tempfile

@@ -134,21 +134,9 @@ class KernelPerceptron(_Classifier, kernel_perceptron.KernelPerceptron):  # noqa
 
 
 def steps(X: Any, y: Any, *, plane: Any = "best", **parameters: Any) -> Steps:
-    """Return the visits of a perceptron's run, one record each.
+    """Return the visits of a perceptron's run, one record each: those of ``Perceptron(**parameters).steps(X, y)``.
 
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n, d)
-    y : array-like of shape (n,)
-    plane : Plane, (w, b), "best" or None, default="best"
-        The plane to measure the angle to: by default that of largest margin.
-    **parameters
-        Those of `Perceptron`.
-
-    Returns
-    -------
-    steps : Steps
-        An iterable of `Step`, with ``weights()`` and ``to_frame()``.
+    ``plane`` is the one to measure the angle to: a Plane, ``(w, b)``, "best", which is that of largest margin, or None.
 
     Examples
     --------

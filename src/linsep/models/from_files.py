@@ -86,12 +86,8 @@ def fit_source(
     -------
     model : the same
         With ``scaling_`` beside the usual attributes if rows were scaled: how they were for training. ``reading_``
-        records how to read other files in the same way. A trace of more than 16 million mistakes is not kept.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If a budget or a proof ended the run, as ``fit`` does: in one line, what to do next.
+        records how to read other files in the same way. A trace of more than 16 million mistakes is not kept. If a
+        budget or a proof ended the run, a ``ConvergenceWarning`` says in one line what to do next, as that of ``fit``.
 
     Examples
     --------

@@ -251,7 +251,7 @@ class Learner:
             raise DataError("", f"X has {X.shape[1]} features, but the model has {self.n_features_in_}")
         return X
 
-    def _make_room(self, X: Any) -> None:
+    def _take_more_columns(self, X: Any) -> None:
         """Let sparse rows have more columns than those before.
 
         A model that knows the names of its columns, or the file that they are from, would not know those of new ones.

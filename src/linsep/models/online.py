@@ -197,7 +197,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         fresh = not hasattr(self, "classes_")
         known = 0 if fresh else self.n_features_in_
         if not fresh:
-            self._make_room(X)
+            self._take_more_columns(X)
         try:
             X, y = self.rows_and_labels(X, y, reset=fresh)
             if not all_finite(X.data if is_sparse(X) else X):
@@ -212,7 +212,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
             start = Weights.zero(machines_for(len(merged)), X.shape[1])
             seed, state = self.draw_seed(), State.begin(start, self.new_tracker())
         else:
-            self.make_room_for(merged)
+            self.grow_to(merged)
             record = self.record_
             seed, state = (
                 record.seed,
@@ -222,7 +222,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         self.adopt(fitted, going_on=not fresh)
         return self
 
-    def make_room_for(self, classes: Array) -> None:
+    def grow_to(self, classes: Array) -> None:
         """Give the weights, and what is kept beside them, room for classes and columns that were not there before."""
         record = self.record_
         if record.tracker.kind != self.keep:

@@ -55,13 +55,14 @@ class HardOrder:
 def hardest_order(
     X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float = 3.0, random_state: int = 0
 ) -> HardOrder:
-    """Search for an order in which the perceptron makes as many mistakes as it can find.
+    """Search for an order in which the perceptron makes as many mistakes as it can find, of two classes.
+
+    If no plane separates the rows, ``NotSeparable`` says so: then there are orders without an end.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
-        Two labels that a plane separates.
     fit_intercept : bool, default=True
     time_limit : float, default=3.0
         Seconds; at least one order is tried.
@@ -71,11 +72,6 @@ def hardest_order(
     -------
     found : HardOrder
         ``Perceptron(order=found.order).fit(X, y)`` makes these mistakes.
-
-    Raises
-    ------
-    NotSeparable
-        If no plane separates the rows: then there are orders without an end.
 
     Notes
     -----

@@ -166,7 +166,7 @@ class ProgressiveLearner:
             model.classes_, model.n_features_in_ = classes, 0
         else:
             model.classes_ = object_array(model.classes_.tolist())
-            model.make_room_for(classes)
+            model.grow_to(classes)
         self.labels, self.codes = list(labels), class_codes(object_array(labels), classes)
 
     def _predicted(self, rows: LogRows) -> int:

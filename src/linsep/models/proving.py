@@ -70,13 +70,13 @@ class Prover:
         asked = Asked(len(problem.classes), bool(self.parameters.rule.offset), separate)
         search = RunSearch(self.asking(problem), asked, made, log.settled)
         budget = len(log.passes) * search.training - sum(entry.proof_work for entry in log.passes)
-        proof, settled = search.within(budget), tuple(sorted(search.settled))
-        if proof is not None and proof.refuted:
-            useless = _useless(proof, asked, self.parameters)
-            return ProofAttempt(search.spent, proof.proof if useless else None, proof.machine, settled=settled)
-        if proof is None and search.margin_bound < NO_MARGIN * search.radius:
+        outcome, settled = search.within(budget), tuple(sorted(search.settled))
+        if outcome is not None and outcome.refuted:
+            useless = _useless(outcome, asked, self.parameters)
+            return ProofAttempt(search.spent, outcome.proof if useless else None, outcome.machine, settled=settled)
+        if outcome is None and search.margin_bound < NO_MARGIN * search.radius:
             return ProofAttempt(search.spent, settled=settled, margin_bound=search.margin_bound)
-        return ProofAttempt(search.spent, separable=proof is not None, settled=settled)
+        return ProofAttempt(search.spent, separable=outcome is not None, settled=settled)
 
 
 def _mistakes(problem: Problem, log: TrainingLog) -> Sequence[float]:
@@ -96,7 +96,7 @@ def _mistakes(problem: Problem, log: TrainingLog) -> Sequence[float]:
     return [float(steps[part].sum()) for part in np.split(rows.astype(np.intp), np.cumsum(counts)[:-1])]
 
 
-def _useless(proof: RunProof, asked: Asked, parameters: Parameters) -> bool:
+def _useless(outcome: RunProof, asked: Asked, parameters: Parameters) -> bool:
     """Say whether a refutation means that no pass will be without a mistake.
 
     Where mistakes are wrong predictions, rows of one side may lie on the plane, so a row of the other must be among
@@ -108,7 +108,7 @@ def _useless(proof: RunProof, asked: Asked, parameters: Parameters) -> bool:
         return False
     if not isinstance(rule, MispredictionRule) or asked.offset:
         return True
-    labels, rivals = proof.labels, proof.proof.rivals
+    labels, rivals = outcome.labels, outcome.proof.rivals
     if asked.classes > 2 and not asked.separate:
         return bool((rivals < labels).any())  # of tied classes the first is predicted
     return bool((labels == (1 if parameters.on_plane < 0 else 0)).any())

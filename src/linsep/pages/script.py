@@ -15,16 +15,8 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function\*?|const|class) (\w+))", 
 def bundle(*entries: str, without: tuple[str, ...] = ()) -> str:
     """Return some modules and all that they import as one script; module ``a/b.js`` becomes the constant ``a_b``.
 
-    Parameters
-    ----------
-    *entries : str
-        Paths within ``linsep/pages``, such as ``"checker/panel.js"``.
-    without : tuple of str, default=()
-        Entries of a script that stands before this one in the page, and holds these modules.
-
-    Returns
-    -------
-    script : str
+    Entries are paths within ``linsep/pages``, such as ``"checker/panel.js"``; those of ``without``, and what they
+    import, are in a script that stands before this one in the page.
     """
     held = _modules(without)
     parts = []

@@ -28,7 +28,7 @@ def report(
     learner: Any = None,
     scale: str = "auto",
 ) -> str:
-    """Write a report on the linear separation of some rows, as one HTML page.
+    """Return a report on the linear separation of some rows, as one HTML page; write it to a file if asked to.
 
     The page needs no network and no other file. It has the verdict with its proof, a run of the perceptron beside the
     mistake bound, margins, errors on new rows, and a sentence on every term.
@@ -60,10 +60,6 @@ def report(
         default a perceptron in a fixed order with ``keep="auto"``.
     scale : {"none", "unit", "standard", "auto"}, default="auto"
         How its rows are scaled while it learns, as in `fit_source`. The run beside the mistake bound is not scaled.
-
-    Returns
-    -------
-    html : str
 
     Examples
     --------
