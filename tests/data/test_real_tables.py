@@ -68,6 +68,6 @@ def test_a_regression_reads_the_table_that_other_questions_read(name: str) -> No
         if kind == "word":
             assert [cell == word for cell in table[column].tolist()] == X[:, j].astype(bool).tolist(), feature
     said = [note.words(as_option) for note in source.notes]
-    assert [note for note in found.given.notes if "linsep drops" not in note] == [n for n in said if "drops" not in n]
+    assert [note for note in found.model.notes if "linsep drops" not in note] == [n for n in said if "drops" not in n]
     factors = [column for column, kind in layout.columns if not is_numeric(kind) and kind != "text"]
-    assert len(found.given.names) == X.shape[1] - len(factors)
+    assert len(found.model.names) == X.shape[1] - len(factors)

@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import linsep
+from linsep import separate
 from linsep.errors import DataError
+from linsep.prove.numbers import text
 from oracles import inequalities, kind
 
 pytestmark = pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
@@ -132,3 +134,31 @@ def test_the_form_of_a_table_does_not_matter(seed, tmp_path):
                 raise
         else:
             assert set(answers.values()) == {due}, (name, values, answers)
+
+
+@pytest.mark.parametrize("size", [0, 1 << 16], ids=["read again", "held"])
+def test_moments_are_exact(size, tmp_path, monkeypatch):
+    """A moment between two others divides their distance as its seconds do: three such points lie on one line."""
+    monkeypatch.setattr(text, "FEW_CELLS", size)
+    r, y = random.Random(1), ["u", "v", "u"]
+    for _ in range(12):
+        steps = np.cumsum([0, r.randint(1, 10**5), r.randint(1, 10**5)])
+        start = np.datetime64("2024-05-01T10:00:00", "us") + r.randint(0, 10**6) * 10**6
+        for late in (0, 1):  # a microsecond moves the middle off the line
+            moments = start + (steps * 10**6 + np.array([0, late, 0])).astype("timedelta64[us]")
+            frame = pd.DataFrame({"t": moments, "s": steps})
+            frame.assign(y=y).to_parquet(tmp_path / "t.parquet")
+            frame.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
+            frame.assign(t=frame.t.astype(str), y=y).to_json(tmp_path / "t.jsonl", orient="records", lines=True)
+            due = "separable" if late else "overlap"
+            assert separate(frame, y).kind == due
+            for name in ("t.parquet", "t.csv", "t.jsonl"):
+                source = linsep.read(tmp_path / name, target="y")
+                verdict = separate(source)
+                assert verdict.kind == due
+                assert verdict.check(source)
+                assert verdict.check(source, plain=True)
+                regression = linsep.separation(linsep.read(tmp_path / name, target="y"))
+                assert regression.kind == ("complete" if late else "overlap")
+                assert regression.check(plain=True)
+                assert linsep.fewest_errors(source).upper == 1 - late

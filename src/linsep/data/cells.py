@@ -208,7 +208,8 @@ def values(column: pa.StringArray, kind: str, point: str) -> np.ndarray[Any, np.
                 return None
             numbers = pc.cast(pc.equal(cells, word("true")), pa.float64())
         elif name == DATE:
-            numbers = _days(column, form)
+            stamps = None if is_time(kind) else moments(column, form)
+            numbers = _seconds(column, form) if is_time(kind) else None if stamps is None else days(stamps)
         else:
             plain = plain_numbers(column, kind, point)
             numbers = None if plain is None else pc.cast(plain, pa.float64())
@@ -275,8 +276,8 @@ def _without_unit(column: Any, unit: str) -> Any:
     return pc.binary_join_element_wise(sign, pc.utf8_trim_whitespace(number), word("").cast(number.type))
 
 
-def _days(column: Any, form: str) -> Any:
-    """Return days since 1970-01-01, or seconds since midnight of times without a date."""
+def moments(column: Any, form: str) -> Any:
+    """Return dates with or without times as Arrow's moments, None if some cell is none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -287,11 +288,9 @@ def _days(column: Any, form: str) -> Any:
             stamps = column.cast(pa.timestamp("us"))
         except pa.ArrowInvalid:
             stamps = column.cast(pa.timestamp("us", "UTC"))  # with zones
-        return days(stamps)
+        return stamps
     if form in _SHAPES and not _all(pc.match_substring_regex(column, f"^{_SHAPES[form]}$"), column):
         return None
-    if is_time(f"{DATE}:{form}"):
-        return _seconds(column, form)
     if "%d" not in form:
         column, form = _on_first_day(column), f"%Y-%m-%d {form}"
     stamps = pc.strptime(column, format=form, unit="s")
@@ -300,14 +299,16 @@ def _days(column: Any, form: str) -> Any:
         day = pc.struct_field(pc.extract_regex(column, f"^{digits}$"), "day")
         if not _all(pc.equal(pc.cast(day, pa.int64()), pc.day(stamps)), column):
             return None
-    return days(stamps)
+    return stamps
 
 
 def _seconds(column: Any, form: str) -> Any:
-    """Return seconds since midnight: whole numbers, unless the text has fractions of seconds."""
+    """Return seconds since midnight: whole numbers, unless the text has fractions; None if some cell is no time."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if form in _SHAPES and not _all(pc.match_substring_regex(column, f"^{_SHAPES[form]}$"), column):
+        return None
     fraction = None
     if form.endswith(_FRACTION):
         parts = pc.extract_regex(column, r"^(?P<whole>[^.]*)(?P<fraction>\.[0-9]{1,6})$")
@@ -333,10 +334,17 @@ def days(stamps: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    whole, unit = ticks(stamps)
+    return pc.divide(pc.cast(whole, pa.float64(), safe=False), float(unit))
+
+
+def ticks(stamps: Any) -> tuple[Any, int]:
+    """Return moments or durations as whole numbers, or times of day, and how many are a day or, of times, a second."""
+    import pyarrow as pa
+
     kind = stamps.type
     if pa.types.is_date(kind):
-        return pc.cast(pc.cast(stamps, pa.date32()).view(pa.int32()), pa.float64())
-    per_second = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}[kind.unit]
+        return stamps.cast(pa.date32()).view(pa.int32()), 1
+    second = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}[kind.unit]
     whole = stamps.view(pa.int32() if kind.bit_width == 32 else pa.int64())
-    unit = per_second if pa.types.is_time(kind) else 86400 * per_second
-    return pc.divide(pc.cast(whole, pa.float64(), safe=False), float(unit))
+    return whole, second if pa.types.is_time(kind) else 86400 * second

@@ -222,8 +222,8 @@ def cell_value(text: str, kind: str, point: str, values: str) -> Fraction:
         well(text.lower() in ("true", "false"), f"{shown!r} is neither true nor false")
         return Fraction(text.lower() == "true")
     if name == "date":
-        moment = days_or_seconds(text, detail)
-        return Fraction(repr(moment)) if values == "decimal" else Fraction(moment)
+        exact = days_or_seconds(text, detail)
+        return exact if values == "decimal" else Fraction(float(exact))
     if name == "percent":
         well(text.endswith("%"), f"{shown!r} has no sign %")
         text = text.rstrip("%").strip()
@@ -244,8 +244,8 @@ def cell_value(text: str, kind: str, point: str, values: str) -> Fraction:
     return Fraction(*Decimal(text).as_integer_ratio()) if values == "decimal" else Fraction(float(text))
 
 
-def days_or_seconds(text: str, pattern: str) -> float:
-    """Return the days from 1970 to a date, or the seconds from midnight to a time of day, as the nearest double."""
+def days_or_seconds(text: str, pattern: str) -> Fraction:
+    """Return the days from 1970 to a date, or the seconds from midnight to a time of day."""
     iso, is_date = pattern == "iso", "%d" in pattern or pattern == "iso"
     odd = text.count(" ") != pattern.count(" ") or re.search(":[0-9](?![0-9])", text)
     tidy = ISO.fullmatch(text) if iso else not odd
@@ -256,7 +256,7 @@ def days_or_seconds(text: str, pattern: str) -> float:
     except ValueError:
         raise Malformed(f"{text[:40]!r} is not a date") from None
     start = datetime(1970 if is_date else 1900, 1, 1, tzinfo=moment.tzinfo and UTC)
-    return (moment - start) / (timedelta(days=1) if is_date else timedelta(seconds=1))
+    return Fraction((moment - start) // timedelta(microseconds=1), (86400 if is_date else 1) * 10**6)
 
 
 def nearest(top: int, bottom: int) -> float:

@@ -313,7 +313,8 @@ class ExactRows:
         digits = _DIGITS if self.X.dtype != object else self.X.digits
         sizes = np.abs(self.near.data[:, j])
         least = float(np.min(sizes, initial=1.0, where=sizes > 0))
-        return int(10 ** max(0, digits - math.floor(math.log10(least))))
+        days = 1 if self.X.dtype != object else 27  # seconds are fractions of a day over 2**7 * 3**3 * 5**2
+        return int(days * 10 ** max(0, digits - math.floor(math.log10(least))))
 
 
 class LongDecimals:
@@ -337,7 +338,7 @@ class LongDecimals:
     are_shortest : callable, optional
         Says whether every number is the shortest decimal that reads back as its double.
     integers : callable, optional
-        Returns all numbers as 64-bit integers and the power of ten of each column, None if they do not fit.
+        Returns all numbers as 64-bit integers and the factor of each column, None if they do not fit.
     """
 
     dtype = np.dtype(object)

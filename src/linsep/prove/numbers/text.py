@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from linsep.clock import Clock
-from linsep.data.arrays import arrow_numbers, to_rows
+from linsep.data.arrays import arrow_numbers, decoded, numpy_view, to_rows
 from linsep.data.cache import mapped_array
-from linsep.data.cells import plain_numbers, without_missing
+from linsep.data.cells import is_time, moments, plain_numbers, ticks, without_missing
 from linsep.data.delimited import DelimitedSource
 from linsep.data.labels import class_codes
 from linsep.data.options import FORMATS, MISSING
@@ -45,6 +45,7 @@ from linsep.problem import Array, Values
 from linsep.prove.check.linsep_check import table
 from linsep.prove.claims import Claim
 from linsep.prove.numbers.cells import LongDecimals
+from linsep.prove.numbers.decimals import as_decimals
 from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.numbers.given import BINARY, DECIMAL, is_float
 
@@ -58,8 +59,9 @@ _WRITTEN = ("string", "large_string", "dictionary<values=string", "dictionary<va
 
 
 def default_values(source: Source) -> Values:
-    """Return how numbers of a source are meant: as decimals in a text, or where a column of them is one of texts."""
-    decimals = any(pa.types.is_decimal(kind) or str(kind).startswith(_WRITTEN) for _, kind in _typed_columns(source))
+    """Return how numbers of a source are meant: as decimals in a text, or if some are decimals, written or moments."""
+    exact = ("decimal", "timestamp", "duration", *_WRITTEN)
+    decimals = any(str(kind).startswith(exact) for _, kind in _typed_columns(source))
     return DECIMAL if FORMATS[source.options.format].is_text or decimals else BINARY
 
 
@@ -76,22 +78,32 @@ def exact_table(
     if y is None:
         raise DataError(source.files[0].name, "there are no labels")
     if FORMATS[source.options.format].is_text:
-        if values == DECIMAL and source.long_numbers and _may_round(source, clock):
-            decimals = _long_decimals(source, X, clock)
-            if decimals is not None:
-                lazily = lazily and not hasattr(X, "indptr") and X.size > FEW_CELLS
-                return (decimals if lazily else decimals.whole()), y
-            if not _are_shortest(source, clock):
-                raise _too_long(source)
-        return X, y
-    return exact_features(source, X, values, clock), y
+        long = values == DECIMAL and source.long_numbers and _may_round(source, clock)
+        dated = values == DECIMAL and len(_parts_of_days(source, X)) > 0
+        decimals = _long_decimals(source, X, clock, dated) if long or dated else None
+        if decimals is not None:
+            lazily = lazily and not hasattr(X, "indptr") and X.size > FEW_CELLS
+            return (decimals if lazily else decimals.whole()), y
+        if long and not _are_shortest(source, clock):
+            raise _too_long(source)
+        return (exact_features(source, X, values, clock, lazily=lazily) if dated else X), y
+    return exact_features(source, X, values, clock, lazily=lazily), y
 
 
-def exact_features(source: Any, X: Any, values: Values, clock: Clock, known: Mapping[str, Array] | None = None) -> Any:
+def exact_features(
+    source: Any,
+    X: Any,
+    values: Values,
+    clock: Clock,
+    known: Mapping[str, Array] | None = None,
+    *,
+    lazily: bool = False,
+) -> Any:
     """Return the features of a typed table, with exact numbers in an array of objects where doubles round some.
 
-    With decimal values what is written is the decimal that it shows; integers and columns of decimals are themselves
-    in any case. The cells of some columns are ``known``.
+    With decimal values what is written is the decimal that it shows, and a moment the fraction of days that it is;
+    integers and columns of decimals are themselves in any case. The cells of some columns are ``known``. ``lazily``,
+    moments may be made fractions when they are asked for.
     """
     if source.layout is None:
         return X
@@ -113,22 +125,93 @@ def exact_features(source: Any, X: Any, values: Values, clock: Clock, known: Map
         for name in doubtful
         if _rounds(_plain(source, block, name), values, clock)
     }
-    if not rounded and not known:
+    dated = _parts_of_days(source, X) if values == DECIMAL else []
+    if not rounded and not known and not dated:
         return X
+    left = np.delete(np.arange(X.shape[0] + len(source.dropped)), source.dropped.numbers)
+    if lazily and not rounded and not known and not hasattr(X, "indptr") and X.size > FEW_CELLS:
+        moments_of = {place[name]: _moments_of(source, name, left) for name in dated}
+        if all(abs(counts).max() < 2**53 for counts, _ in moments_of.values()):
+            return _with_moments(X, moments_of)
     if math.prod(X.shape) > _MOST_OBJECTS:
-        column = min(rounded | known.keys())
+        column = min({*rounded, *known, *dated})
         message = f"column {column!r} has numbers of more digits than a double holds, too many to keep them exact"
         raise DataError(source.files[0].name, message)
     A = np.array(X.toarray() if hasattr(X, "indptr") else X, dtype=object)
-    left = np.delete(np.arange(len(A) + len(source.dropped)), source.dropped.numbers)
     for name in rounded:
-        blocks = (_plain(source, block, name).to_pylist() for block in source.cells([name]))
-        cells = [cell for part in blocks for cell in part]
-        some = [cells[i] or 0 for i in left.tolist()]
-        A[:, place[name]] = [cell if isinstance(cell, float) else Decimal(cell) for cell in some]
+        cells = [cell for block in source.cells([name]) for cell in _number_cells(source, block, name)]
+        A[:, place[name]] = [cells[i] for i in left.tolist()]
+    for name in dated:
+        counts, unit = _moments_of(source, name, left)
+        A[:, place[name]] = [Fraction(count, unit) for count in counts.tolist()]
     for name, exact in known.items():
         A[:, place[name]] = exact[left]
     return A
+
+
+def _parts_of_days(source: Any, X: Any) -> list[str]:
+    """Return the columns of dates that have times: parts of a day are fractions, which no double and no decimal is."""
+    if source.layout is None:
+        return []
+    kinds = dict(source.layout.columns)
+    dates = [(j, n) for j, n in enumerate(source.layout.numbers) if kinds[n].startswith(DATE) and not is_time(kinds[n])]
+    columns = ((name, X[:, [j]]) for j, name in dates)
+    cells = ((name, column.data if hasattr(column, "indptr") else column) for name, column in columns)
+    return [name for name, some in cells if (some != np.rint(some)).any()]
+
+
+def _number_cells(source: Any, block: Any, name: str) -> list[Any]:
+    """Return the cells of a column of numbers, 0 for a missing one."""
+    cells = _plain(source, block, name).to_pylist()
+    return [cell if isinstance(cell, float) else Decimal(cell or 0) for cell in cells]
+
+
+def _moments_of(source: Any, name: str, left: Array) -> tuple[Array, int]:
+    """Return the moments in a column of some rows as integers, 0 for a missing one, and how many of them are a day."""
+    parts = [ticks(_stamps(source, block, name)) for block in source.cells([name])]
+    counts = pa.chunked_array([counts.cast(pa.int64()) for counts, _ in parts]).combine_chunks()
+    return numpy_view(counts.fill_null(0))[left], parts[0][1]
+
+
+def _with_moments(X: Array, moments_of: Mapping[int, tuple[Array, int]]) -> LongDecimals:
+    """Return features of which the doubles in some columns are only near to the fractions that moments are."""
+
+    def some(which: list[int]) -> list[Any]:
+        rows: list[list[Any]] = X[which].tolist()
+        for j, (counts, unit) in moments_of.items():
+            for row, count in zip(rows, counts[which].tolist(), strict=True):
+                row[j] = Fraction(count, unit)
+        return rows
+
+    def integers(_: Clock) -> tuple[Array, list[int]] | None:
+        others = [j for j in range(X.shape[1]) if j not in moments_of]
+        short = as_decimals(X[:, others], None, len(others))
+        if short is None:
+            return None
+        table, scales = np.empty(X.shape, dtype=np.int64), [1] * X.shape[1]
+        table[:, others] = short[0]
+        for j, power in zip(others, short[1].tolist(), strict=True):
+            scales[j] = 10**power
+        for j, (counts, unit) in moments_of.items():
+            table[:, j], scales[j] = counts, unit
+        return table, scales
+
+    return LongDecimals(X, some, lambda: False, integers=integers)
+
+
+def _column(block: Any, name: str) -> Any:
+    """Return a column of a block in one piece."""
+    column = block.column(name)
+    return decoded(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+
+
+def _stamps(source: Any, block: Any, name: str) -> Any:
+    """Return the cells of a column of dates as Arrow's moments."""
+    column = _column(block, name)
+    if not is_string(column.type):
+        return column
+    column = pc.utf8_trim_whitespace(without_missing(column.cast(pa.string()), source.number_format.missing))
+    return moments(column, dict(source.layout.columns)[name].partition(":")[2] or "iso")
 
 
 def _is_plain(kind: str) -> bool:
@@ -138,10 +221,7 @@ def _is_plain(kind: str) -> bool:
 
 def _plain(source: Any, block: Any, name: str) -> Any:
     """Return the cells of a column of numbers as Arrow has them; written ones as plain decimals."""
-    column = block.column(name)
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = _column(block, name)
     if not is_string(column.type):
         return column
     column = pc.utf8_trim_whitespace(without_missing(column.cast(pa.string()), source.number_format.missing))
@@ -236,34 +316,42 @@ def _number_texts(source: Any, *only: str) -> Iterator[Any]:
 
 
 def _integers(source: Any, near: Array, clock: Clock) -> tuple[Array, list[int]] | None:
-    """Return all numbers of a table as 64-bit integers over powers of ten; None if these do not hold them.
+    """Return all numbers of a table as 64-bit integers, and what each column was multiplied with; None if not possible.
 
-    ``near`` are the doubles nearest to them. Columns of words or dates, and rows left out, are not for this way.
+    ``near`` are the doubles nearest to them. Columns of words, and rows left out, are not for this way.
     """
-    columns = [name for name, _ in source.layout.columns]
-    plain = all(kind == NUMBER for _, kind in source.layout.columns)
-    if not plain or hasattr(near, "indptr") or near.shape[1] != len(columns):
+    kinds = dict(source.layout.columns)
+    plain = all(kind == NUMBER or (kind.startswith(DATE) and not is_time(kind)) for kind in kinds.values())
+    if not plain or hasattr(near, "indptr") or near.shape[1] != len(kinds):
         return None
     tops = np.abs(near).max(axis=0, initial=0.0)
     places = [min(37, math.floor(math.log10(2.0**62.9 / top))) if top > 0 else 18 for top in tops.tolist()]
-    integers, column, start = mapped_array(near.shape, np.int64), 0, 0
-    for texts in _number_texts(source):
+    integers, scales, start = mapped_array(near.shape, np.int64), [10**k for k in places], 0
+    for block in source.cells(list(kinds)):
         clock.check()
-        stop = start + len(texts)
-        try:
-            exact = texts.cast(pa.decimal128(38, places[column]))
-        except pa.ArrowInvalid:  # more digits than that
-            return None
-        if stop > len(integers) or exact.null_count:
-            return None
-        words = np.frombuffer(exact.buffers()[1], np.int64)[2 * exact.offset : 2 * (exact.offset + len(exact))]
-        low, high = words[::2], words[1::2]
-        if (high != low >> 63).any():
-            return None
-        integers[start:stop, column] = low
-        column = (column + 1) % len(columns)
-        start = stop if column == 0 else start
-    return (integers, [10**k for k in places]) if start == len(integers) else None
+        stop = start + block.num_rows
+        for j, (name, kind) in enumerate(kinds.items()):
+            if kind == NUMBER:
+                whole = _in_64_bits(_plain(source, block, name), places[j])
+            else:
+                counts, scales[j] = ticks(_stamps(source, block, name))
+                whole = None if counts.null_count else numpy_view(counts)
+            if whole is None or stop > len(integers):
+                return None
+            integers[start:stop, j] = whole
+        start = stop
+    return (integers, scales) if start == len(integers) else None
+
+
+def _in_64_bits(texts: Any, places: int) -> Array | None:
+    """Return decimals times a power of ten as 64-bit integers, None if these do not hold them."""
+    try:
+        exact = texts.cast(pa.decimal128(38, places))
+    except pa.ArrowInvalid:  # more digits than that
+        return None
+    words = np.frombuffer(exact.buffers()[1], np.int64)[2 * exact.offset : 2 * (exact.offset + len(exact))]
+    low, high = words[::2], words[1::2]
+    return None if exact.null_count or (high != low >> 63).any() else low
 
 
 def some_rounded(texts: Any, near: Array | None = None) -> bool:
@@ -289,8 +377,8 @@ def _is_rounded(text: str) -> bool:
     return near != text and Decimal(near) != Decimal(text)
 
 
-def _long_decimals(source: Any, near: Array, clock: Clock) -> LongDecimals | None:
-    """Return the decimals of a text, which the plain check reads; None if it cannot."""
+def _long_decimals(source: Any, near: Array, clock: Clock, dated: bool) -> LongDecimals | None:
+    """Return the decimals of a text, and its moments, which the plain check reads; None if it cannot."""
     reading = reading_of(source)
     if source.options.format != "csv" or reading is None or any("hashed" in column for column in reading["columns"]):
         return None
@@ -312,7 +400,7 @@ def _long_decimals(source: Any, near: Array, clock: Clock) -> LongDecimals | Non
         some,
         lambda: any(_long_numbers(source, clock, _TINY)),
         read_all=everything,
-        are_shortest=partial(_are_shortest, source, clock),
+        are_shortest=lambda: not dated and _are_shortest(source, clock),
         integers=partial(_integers, source, near),
     )
 

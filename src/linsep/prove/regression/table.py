@@ -225,13 +225,7 @@ def _typed_cells(column: Any) -> tuple[Any, Array]:
 
 def _moments(column: Any, gap: Any) -> Array:
     """Return dates, moments and durations in days and times of day in seconds: integers, or fractions if need be."""
-    kind = column.type
-    if pa.types.is_date(kind):
-        ticks, unit = column.cast(pa.date32()).view(pa.int32()), 1
-    else:
-        ticks = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
-        unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-        unit *= 1 if pa.types.is_time(kind) else 86_400
+    ticks, unit = cells.ticks(column)
     numbers = numpy_view(pc.if_else(gap, zero(ticks.type), ticks)).astype(np.int64)
     if (numbers % unit == 0).all():
         return numbers // unit
@@ -274,12 +268,18 @@ def _written_cells(table: ModelTable, name: str, column: Any, deciding: int, res
 def _numbers(column: Any, gap: Any, kind: str, point: str) -> Any:
     """Return cells of text as numbers, 0 for gaps; None if some are none; raise the row of one that is not finite."""
     given = pc.replace_with_mask(column, gap, pa.nulls(pc.sum(gap).as_py() or 0, pa.string()))
+    if kind.startswith(DATE) and not cells.is_time(kind):
+        try:
+            stamps = cells.moments(given, kind.partition(":")[2] or "iso")
+        except pa.ArrowInvalid:
+            return None
+        return None if stamps is None else _moments(stamps, gap)
     if kind == BOOLEAN or kind.startswith(DATE):
-        values = cells.values(given, f"{DATE}:iso" if kind == DATE else kind, point)
+        values = cells.values(given, kind, point)
         if values is None:
             return None
-        days: Array = np.nan_to_num(values)
-        return days.astype(np.int64) if (days == np.rint(days)).all() else days
+        seconds: Array = np.nan_to_num(values)
+        return seconds.astype(np.int64) if (seconds == np.rint(seconds)).all() else seconds
     plain = cells.plain_numbers(given, kind, point)
     if plain is None:
         return None
