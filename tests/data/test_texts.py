@@ -160,7 +160,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("text", "options", "message"), REFUSED)
 def test_a_text_is_refused_in_one_line(text: str, options: dict[str, Any], message: str) -> None:
-    assert message in refusal(text, **options)
+    refused = refusal(text, **options)
+    assert message in refused
+    assert refusal(text, block_bytes=7, **options).partition("(")[0] == refused.partition("(")[0]
 
 
 # cells -> numbers, and what the note says that they hold
