@@ -77,6 +77,13 @@ def test_times_of_day_are_seconds_in_strings_of_any_type(time: str, kind: pa.Dat
     assert X[:, 0].tolist() == [3600 * (hours + k) + 60 * minutes + seconds for k in (0, 1)]
 
 
+def test_a_word_after_the_first_rows_makes_a_column_of_words() -> None:
+    source = linsep.read(pa.table({"x": [*map(str, range(5))] * 300 + ["many"], "y": ["a"] * 1500 + ["b"]}))
+    X, _ = source.to_arrays()
+    assert source.names == ["x=0", "x=1", "x=2", "x=3", "x=4", "x=many"]
+    assert X.sum() == 1501
+
+
 def test_notes_are_those_of_the_file(tmp_path: Path) -> None:
     table, labels = frame()
     with pytest.warns(DataNote) as told:

@@ -59,7 +59,8 @@ def test_blocks_do_not_show() -> None:
 
 def test_lines_are_named() -> None:
     text = lines(ROWS[:1]) + b"\n" + lines([{"x": None, "day": "2024-01-01", "weight": "1 kg", "y": "b"}])
-    assert complaint(text).startswith("input:3, column 'x': a missing value")
+    for size in (10, 1 << 20):
+        assert complaint(text, block_bytes=size).startswith("input:3, column 'x': a missing value")
     assert "input:2" in complaint(lines(ROWS[:1]) + b'{"x": \n')
     assert "column 'x' holds" in complaint(b'{"x": 1, "y": 0}\n{"x": "two", "y": 1}\n')
     assert read(io.BytesIO(text), missing="zero").locate([0, 1])[1].line == 3

@@ -91,6 +91,7 @@ READ: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (PEOPLE, {"categorical": "name"}, {"n": 30, "width": 31}),
     ("who,x,y\n" + "".join(f'"{name}",{k},{k % 2}\n' for k, name in enumerate(NAMES)), {}, {
         "names": ["x"], "notes": ["leaves out column 'who'"]}),  # names are no texts
+    ("id,class\n1,a\n2,b\n3,a\n", {}, {"names": ["id"]}),  # there is nothing else
     # LIBSVM text
     ("1 1:1 3:3\n-1 2:2\n", {}, {"rows": [[1, 0, 3], [0, 2, 0]], "labels": [1, -1]}),
     ("1 1:1 3:3\n-1 0:2\n", {"zero_based": True}, {"rows": [[0, 1, 0, 3], [2, 0, 0, 0]]}),
@@ -139,6 +140,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
      "input: the label would be the last column, 'price', but it holds numbers with fractions, such as 1.5: name "
      "the label column with target='sex'; columns with few values: 'sex'"),
     ("x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(120)), {}, "it holds 60 different numbers in 120 rows"),
+    ("three,two,price\n" + "".join(f"{i % 3},{i % 2},{i * 1.5}\n" for i in range(80)), {},
+     "target='two'; columns with few values: 'two', 'three'"),
     # cells, named with the line that an editor shows
     (TOWNS, {}, "input:3, column 'x': a missing value (missing='zero' or missing='drop' or missing="),
     ('a,b,y\n\n1,"two\nlines",1\n\n2,x,0\nx,x,1\n', {"numeric": "a"}, "input:7, column 'a': 'x' is not a number"),
@@ -157,7 +160,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("text", "options", "message"), REFUSED)
 def test_a_text_is_refused_in_one_line(text: str, options: dict[str, Any], message: str) -> None:
-    assert message in refusal(text, **options)
+    refused = refusal(text, **options)
+    assert message in refused
+    assert refusal(text, block_bytes=7, **options).partition("(")[0] == refused.partition("(")[0]
 
 
 # cells -> numbers, and what the note says that they hold

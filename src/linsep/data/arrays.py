@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from linsep.compiling import compiled
 from linsep.errors import DataError
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 
@@ -126,12 +127,34 @@ def check_shape(shape: tuple[int, ...]) -> None:
 def to_rows(X: Any) -> Rows:
     """Return a real array or CSR matrix as rows, without a copy wherever its storage allows."""
     if is_sparse(X):
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
         unsigned = _UNSIGNED[X.indices.dtype.itemsize]
-        return Sparse(*map(_read_only, (X.data, X.indices.view(unsigned), X.indptr.view(unsigned))))
+        rows = Sparse(*map(_read_only, (X.data, X.indices.view(unsigned), X.indptr.view(unsigned))))
+        if X.has_canonical_format or not _names_twice(rows, X.shape[1]):
+            return rows  # the order of the columns within a row does not matter
+        X = X.copy()
+        X.sum_duplicates()
+        return to_rows(X)
     return Dense(_read_only(X))
+
+
+def _names_twice(rows: Sparse, n_features: int) -> bool:
+    if len(rows.indices) >= n_features:
+        return bool(_repeats(rows, np.full(n_features, -1, np.int64)))
+    ends = rows.indptr.astype(np.int64)
+    start, numbers = int(ends[0]), np.repeat(np.arange(len(ends) - 1), ends[1:] - ends[:-1])
+    cells = np.sort(numbers * n_features + rows.indices[start : start + len(numbers)].astype(np.int64))
+    return bool((cells[1:] == cells[:-1]).any())
+
+
+@compiled()
+def _repeats(rows: Sparse, last: Array) -> bool:
+    """Say whether a sparse row names a column twice; ``last`` has an entry for every column, -1 at first."""
+    for i in range(rows.indptr.size - 1):
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            if last[rows.indices[p]] == i:
+                return True
+            last[rows.indices[p]] = i
+    return False
 
 
 def _read_only(values: Array) -> Array:
