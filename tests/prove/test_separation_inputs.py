@@ -333,6 +333,8 @@ def test_the_command_on_other_families_and_files(tmp_path, run):
     for name, text in {
         "gaps": "y,x\n0,1\n1,\n1,0\n0,0\n1,1\n",
         "inf": "y,x\n0,1\n1,inf\n1,0\n0,0\n",
+        "far": "y,x\n0,1\n1,1e-123456\n1,0\n0,0\n",
+        "wordy": f"y,x\n0,1\n1,0.{'1' * 4001}\n1,0\n0,0\n",
         "words": 'y,x,z\n0,1,2\n\n0,2,1\n1,oops,"a\nb"\n0,3,1\n-1,4,2\n1,0,2\n',  # an empty line, a cell of two lines
         "long": "y,a\n1,0.10000000000000000002\n0,0.1\n1,0.10000000000000000001\n0,0.1\n",
     }.items():
@@ -348,6 +350,8 @@ def test_the_command_on_other_families_and_files(tmp_path, run):
         ("gaps.csv --target y --event x", "--event needs --family cox"),
         ("gaps.csv --target y --family poisson --failures x", "--failures needs"),
         ("inf.csv --target y", "inf.csv:3, column 'x': the number is out of range; drop"),
+        ("far.csv --target y", "far.csv:3, column 'x': the number is out of range; drop"),
+        ("wordy.csv --target y", "wordy.csv:3, column 'x': the number is out of range; drop"),
         ("words.csv --target y --numeric x", "words.csv:5, column 'x': 'oops' is not a number (--cat"),
         ("words.csv --target y --family poisson --ignore x", "words.csv:8: y is -1; it cannot"),
         ("gaps.csv --target y --missing drop --time-limit 0", "linsep: undecided after 0 seconds: allow more time"),
