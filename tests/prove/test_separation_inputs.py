@@ -194,6 +194,8 @@ def test_words_for_people(frame):
     assert "quasi-complete separation" in found.summary()
     texts = linsep.separation([["0.0"], ["0.0"], ["1.5"], ["1.5"]], [0, 1, 1, 1])
     assert sentences(texts)[0] == "x0 is +infinity: all 2 rows with x0 = 1.5 have y = 1"
+    zeros = linsep.separation([[0], [0], [1], [1]], [1, 1, 0, 1])
+    assert sentences(zeros)[1] == "x0 is -infinity: all 2 rows with x0 = 0 have y = 1"
 
 
 def test_a_step_of_a_pipeline(frame):
