@@ -277,8 +277,8 @@ def _exact_columns(frame: Any, names: list[str]) -> dict[str, Array]:
     return {
         name: np.asarray(column)
         for name, column in columns.items()
-        if name in names
-        and column.dtype == np.dtype(object)
+        if column.dtype == np.dtype(object)
+        and name in names
         and all(isinstance(v, Decimal | Fraction | int | float) and v == v for v in column)
     }
 
