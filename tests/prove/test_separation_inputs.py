@@ -194,6 +194,8 @@ def test_words_for_people(frame):
     assert "quasi-complete separation" in found.summary()
     texts = linsep.separation([["0.0"], ["0.0"], ["1.5"], ["1.5"]], [0, 1, 1, 1])
     assert sentences(texts)[0] == "x0 is +infinity: all 2 rows with x0 = 1.5 have y = 1"
+    zeros = linsep.separation([[0], [0], [1], [1]], [1, 1, 0, 1])
+    assert sentences(zeros)[1] == "x0 is -infinity: all 2 rows with x0 = 0 have y = 1"
 
 
 def test_a_step_of_a_pipeline(frame):
@@ -333,12 +335,15 @@ def test_the_command_on_other_families_and_files(tmp_path, run):
     for name, text in {
         "gaps": "y,x\n0,1\n1,\n1,0\n0,0\n1,1\n",
         "inf": "y,x\n0,1\n1,inf\n1,0\n0,0\n",
+        "far": "y,x\n0,1\n1,1e-123456\n1,0\n0,0\n",
+        "wordy": f"y,x\n0,1\n1,0.{'1' * 4001}\n1,0\n0,0\n",
         "words": 'y,x,z\n0,1,2\n\n0,2,1\n1,oops,"a\nb"\n0,3,1\n-1,4,2\n1,0,2\n',  # an empty line, a cell of two lines
-        "long": "y,a,b\n1,0.12345678901234567890,1\n0,0.12345678901234567891,2\n1,0.3,0\n0,0.1,1\n",
+        "long": "y,a\n1,0.10000000000000000002\n0,0.1\n1,0.10000000000000000001\n0,0.1\n",
     }.items():
         (tmp_path / f"{name}.csv").write_text(text)
     assert run("regression", "gaps.csv", "--target", "y", "--missing", "drop")[0] == 0
-    assert run("regression", "long.csv", "--target", "y")[0] == 1
+    codes = [run("regression", "long.csv", "--target", "y", "--values", each)[0] for each in ("decimal", "binary")]
+    assert codes == [1, 0]  # as doubles all rows are one
     for arguments, text in (
         ("gaps.csv --target y", f"linsep: gaps.csv:3, column 'x': a missing value {ALLOWED}"),
         ("gaps.csv --target yy", "did you mean 'y'"),
@@ -347,6 +352,8 @@ def test_the_command_on_other_families_and_files(tmp_path, run):
         ("gaps.csv --target y --event x", "--event needs --family cox"),
         ("gaps.csv --target y --family poisson --failures x", "--failures needs"),
         ("inf.csv --target y", "inf.csv:3, column 'x': the number is out of range; drop"),
+        ("far.csv --target y", "far.csv:3, column 'x': the number is out of range; drop"),
+        ("wordy.csv --target y", "wordy.csv:3, column 'x': the number is out of range; drop"),
         ("words.csv --target y --numeric x", "words.csv:5, column 'x': 'oops' is not a number (--cat"),
         ("words.csv --target y --family poisson --ignore x", "words.csv:8: y is -1; it cannot"),
         ("gaps.csv --target y --missing drop --time-limit 0", "linsep: undecided after 0 seconds: allow more time"),

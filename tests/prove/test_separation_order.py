@@ -203,3 +203,4 @@ def test_a_categorical_column_is_a_factor_whatever_its_categories(tmp_path, run)
                 assert run("verify", proof, tmp_path / name, *options)[0] == 0
     gap = linsep.separation(pd.DataFrame({"grade": pd.Categorical([1, None, 2])}), [0, 1, 1])
     assert gap.names == ["Intercept", "grade=2", "grade=missing"]  # no value is a category of its own
+    assert gap.given.X.tolist() == [[0, 0], [0, 1], [1, 0]]

@@ -10,7 +10,7 @@ import numpy as np
 
 from linsep.problem import Array
 from linsep.prove.check.linsep_check import SEPARATED
-from linsep.prove.linear_algebra.algebra import one_column as column
+from linsep.prove.linear_algebra.algebra import entries, one_column, primitive
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.regression.cone import RegressionFace, own_rows, whole
 from linsep.prove.regression.documents import certificate, check_claims, document, response_of
@@ -113,11 +113,8 @@ class Separation:
 
     def by_coefficient(self, g: list[int]) -> list[int]:
         """Return unknowns of the face as numbers by coefficient."""
-        values = [Fraction(0)] * len(self.names)
-        for j, unknown in enumerate(self.model.order):
-            if unknown in self.position:
-                values[j] = Fraction(g[self.position[unknown]] * self.model.scales[j])
-        return whole(values) if any(values) else [0] * len(values)
+        pairs = zip(self.model.order, self.model.scales, strict=True)
+        return primitive([g[self.position[u]] * scale if u in self.position else 0 for u, scale in pairs])
 
     @cached_property
     def coefficients(self) -> list[Coefficient]:
@@ -245,13 +242,11 @@ class Separation:
             scaled[unknown] = c[j] * model.scales[j]
         if face.aliases.ncols():
             dropped = any(value for unknown, value in enumerate(scaled) if unknown not in self.position)
-            if dropped or self.given.alias == "keep":
-                exact = whole(scaled) if any(scaled) else [0] * len(scaled)
-                total = column(exact).transpose() * face.aliases
-                if any(total[0, k] for k in range(face.aliases.ncols())):
-                    return None
+            asked = dropped or self.given.alias == "keep"
+            if asked and any(entries(one_column(whole(scaled)).transpose() * face.aliases)):
+                return None
         kept = [scaled[unknown] for unknown in face.columns]
-        return {k: value for k, value in enumerate(whole(kept)) if value} if any(kept) else {}
+        return {k: value for k, value in enumerate(whole(kept)) if value}
 
     def _unit(self, j: int) -> dict[int, int]:
         """Return the unit vector of a coefficient that is kept, exactly as large as its column."""
