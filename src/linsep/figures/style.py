@@ -39,8 +39,8 @@ class Palette(NamedTuple):
         return [{"color": color, "marker": shape} for color, shape in zip(colors, shapes, strict=True)]
 
 
-LIGHT = Palette("light", "#ffffff", "#2b2b2b", "#d0d0d0", "#D55E00", "#0072B2", "#009E73", CLASSES["light"])
-DARK = Palette("dark", "#15181d", "#e8e8e8", "#444a54", "#E69F00", "#56B4E9", "#2FBF94", CLASSES["dark"])
+LIGHT = Palette("light", "#ffffff", "#2b2b2b", "#d0d0d0", *CLASSES["light"][:3], CLASSES["light"])
+DARK = Palette("dark", "#15181d", "#e8e8e8", "#444a54", *CLASSES["dark"][:3], CLASSES["dark"])
 
 
 @contextmanager
