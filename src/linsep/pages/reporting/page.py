@@ -266,7 +266,7 @@ def fewest(study: Study) -> str:
     head = [*names, "label", *_feature_names(study), "depth on the wrong side"]
     more = f" The {len(rows)} deepest are listed." if len(rows) < len(errors.rows) else ""
     rest = paragraph(f"{answer} Rows are numbered from 0.{more}")
-    X = study.given if errors.values == study.verdict.values else study.X
+    X = study.exact if errors.values == study.verdict.values else study.X
     proof = checkable(study, "fewest-errors", proof_of(errors, X, study.y, study.reading))
     return section("fewest", "Rows that stand in the way", paragraph(words, "student"), rest, table(head, rows), proof)
 
@@ -512,7 +512,7 @@ def regression(study: Study) -> str:
     names = [study.name(j) for j in range(study.features)]
     with study.timed("separation"):
         result = separation(
-            study.given, study.y, names=names, fit_intercept=study.fit_intercept, values=study.verdict.values
+            study.exact, study.y, names=names, fit_intercept=study.fit_intercept, values=study.verdict.values
         )
         rows = [
             [escape(name), f"<b>{status}</b>" if status.endswith("inf") else status, _listed(proving)]
