@@ -76,7 +76,7 @@ def margin_form(fit_intercept: bool) -> Literal["affine", "origin"]:
     return "affine" if fit_intercept else "origin"
 
 
-def margin_found(margin: float, radius: float, fit_intercept: bool, classes: int) -> str:
+def margin_line(margin: float, radius: float, fit_intercept: bool, classes: int) -> str:
     """Return the margin of the plane that a run found, which need not be the largest, and the longest row."""
     if math.isnan(radius):
         return "unknown: the run was not evaluated on its rows"

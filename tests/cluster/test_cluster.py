@@ -969,3 +969,21 @@ def test_a_shard_all_of_whose_rows_are_dropped(client, tmp_path):
     assert verdict.kind == linsep.separate(X, y).kind != "separable"
     assert verdict.check(X, y)
     assert set(verdict.refutation.rows.tolist()) == {1, 4}  # the same point with two labels
+
+
+@pytest.mark.parametrize("command", ["fit", "predict m.linsep", "score m.linsep", "separate"])
+@pytest.mark.parametrize(("options", "asked"), [
+    ("--workers 2", ("local", 2)), ("--cluster local", ("local", None)), ("--cluster tcp://h:1", ("tcp://h:1", None)),
+])  # fmt: skip
+def test_either_option_asks_for_a_cluster(run, monkeypatch, command, options, asked):
+    """As docs/cluster.md says, everything also runs on the processes of one machine: ``--workers 2``."""
+
+    def connect(*where):
+        raise ClusterError(f"asked for {where}")
+
+    monkeypatch.setattr("linsep.cluster.workers.connect", connect)
+    with open("data.csv", "w") as file:
+        file.write("a,y\n1,p\n-1,q\n")
+    run("fit", "data.csv", "-m", "m.linsep", "-q")
+    code, _, said = run(*command.split(), "data.csv", *options.split())
+    assert (code, said) == (2, f"linsep: asked for {asked}\n")

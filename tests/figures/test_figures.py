@@ -32,8 +32,7 @@ from linsep import (
     teacher,
     theme,
 )
-from linsep.figures.colors import CLASSES, class_colors
-from linsep.figures.style import short
+from linsep.figures.style import CLASSES, class_colors, short
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ from linsep.data.options import MISSING, READING
 from linsep.declared import Declared, Parameter, declared
 from linsep.errors import DataError, Setting
 from linsep.models.constructors import LEARNERS, LEARNING, OWN
-from linsep.wording import largest_between, margin_found, stopped_words
+from linsep.wording import largest_between, margin_line, stopped_words
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -334,7 +334,7 @@ def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
         held = f" of {trained:,}; {facts['rows'] - trained:,} are held out" if learner.early_stopping else ""
         guessed = f"always the most frequent class would be wrong on {facts['majority_error']:.4%}"
         lines["error"] = f"{facts['training_error']:.4%} of the training rows are wrong ({wrong:,}{held}); {guessed}"
-        lines["margin"] = margin_found(facts["margin"], facts["radius"], learner.fit_intercept, len(learner.classes_))
+        lines["margin"] = margin_line(facts["margin"], facts["radius"], learner.fit_intercept, len(learner.classes_))
     if "margin_lower" in facts:
         lines["margin"] = largest_between(facts["margin_lower"], facts["margin_upper"], learner.fit_intercept)
     if "errors_lower" in facts:

@@ -109,15 +109,11 @@ def predict(
 def _predictions(
     fitted: Any, source: Source, methods: tuple[str, ...], place: Place
 ) -> Generator[tuple[Array, ...], None, None]:
-    """Yield the results of the methods for the rows in their order, a block at a time.
-
-    This process predicts on all cores, and other processes on this machine take seconds to start: they must be asked
-    for with ``--cluster local``.
-    """
+    """Yield the results of the methods for the rows in their order, a block at a time."""
     from linsep.data.parallel import ahead
     from linsep.models.from_files import answers, unanswered
 
-    if place.cluster is None:
+    if not place:
         dropped = []
         for results, left in answers(fitted, source, ahead(source.pieces(), owner=source), methods):
             dropped.append(left)

@@ -39,12 +39,12 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
     source = open_like(fitted, data, reading)
     pairs: Counter[tuple[Any, Any]] = Counter()
     with meter("scoring", screen) as watching:
-        if place.cluster:
+        if place:
             with place.client() as client:
                 from linsep.cluster.predicting import confusion
 
                 pairs = confusion(fitted, source, client, shard_bytes=place.shard_bytes)
-        for X, y in () if place.cluster else blocks(fitted, source):
+        for X, y in () if place else blocks(fitted, source):
             pairs.update(zip(y.tolist(), fitted.predict(X).tolist(), strict=True))
             watching.rows += X.shape[0]
             watching.bytes = source.position

@@ -14,7 +14,7 @@ from linsep.cli.options import Argument, Model, ReadingAgain, Screen, command
 from linsep.cli.screen import count, facts_table, headline, plain_text, result
 from linsep.data.files import is_url
 from linsep.declared import Parameter
-from linsep.wording import largest_between, margin_found
+from linsep.wording import largest_between, margin_line
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _lines(fitted: Any, weights: int) -> dict[str, str]:
         passes, mistakes = count(fitted.n_iter_, "pass"), count(fitted.mistakes_, "mistake")
         lines["run"] = f"{passes}, {mistakes}, stopped: {stopped}"
         if hasattr(fitted, "radius_"):
-            lines["margin"] = margin_found(fitted.margin_, fitted.radius_, fitted.fit_intercept, len(labels))
+            lines["margin"] = margin_line(fitted.margin_, fitted.radius_, fitted.fit_intercept, len(labels))
     elif hasattr(fitted, "margin_lower_"):
         lines["margin"] = largest_between(fitted.margin_lower_, fitted.margin_upper_, fitted.fit_intercept)
     else:

@@ -59,8 +59,8 @@ class Access(NamedTuple):
     def allows(self, token: str, teaching: bool) -> bool:
         """Say whether a token allows a request; all comparisons are made, each in constant time."""
         known = self.learn if teaching else (*self.learn, *self.predict)
-        given = token.encode("utf-8", "surrogateescape")
-        return sum(secrets.compare_digest(given, each.encode()) for each in known) > 0
+        sent = token.encode("utf-8", "surrogateescape")
+        return sum(secrets.compare_digest(sent, each.encode()) for each in known) > 0
 
     def check(self, scope: Scope, path: str, active: int) -> None:
         """Refuse a request that is not let in."""
@@ -234,10 +234,10 @@ class Application:
         options = {name.strip(): value.strip(' "') for name, _, value in (each.partition("=") for each in rest)}
         if request.scope["query_string"] and "target" in request.query_params:
             options["target"] = request.query_params["target"]
-        given = (body, kind.strip().lower(), options, self.service.limits, self.service.columns)
+        arguments = (body, kind.strip().lower(), options, self.service.limits, self.service.columns)
         if len(body) <= _SMALL:
-            return parse_body(*given, labeled=labeled), body
-        parsed = partial(parse_body, *given, labeled=labeled)
+            return parse_body(*arguments, labeled=labeled), body
+        parsed = partial(parse_body, *arguments, labeled=labeled)
         return await asyncio.get_running_loop().run_in_executor(self.bulk, parsed), body
 
     async def learn(self, request: Request) -> Response:

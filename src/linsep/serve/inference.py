@@ -83,25 +83,26 @@ class Inference:
         if predictor.classes is None:
             labels, S = [""] * len(labels), np.zeros(len(labels))
         kind = _datatype(predictor.labels)
-        given = {"label": (kind, [_word(each) for each in labels] if kind == "BYTES" else labels, [len(labels)])}
-        given["score"] = ("FP64", S.ravel().tolist(), list(S.shape))
-        return self._answer(asked, given, predictor.number)
+        available = {"label": (kind, [_word(each) for each in labels] if kind == "BYTES" else labels, [len(labels)])}
+        available["score"] = ("FP64", S.ravel().tolist(), list(S.shape))
+        return self._answer(asked, available, predictor.number)
 
-    def _answer(self, asked: dict[str, Any], given: dict[str, Any], number: int) -> Response:
+    def _answer(self, asked: dict[str, Any], available: dict[str, Any], number: int) -> Response:
         """Return the outputs that are asked for, as JSON or binary."""
         wanted, parameters = asked.get("outputs"), asked.get("parameters")
         parameters = parameters if isinstance(parameters, dict) else {}
         if wanted is None:
             wanted = [
-                {"name": name, "parameters": {"binary_data": parameters.get("binary_data_output")}} for name in given
+                {"name": name, "parameters": {"binary_data": parameters.get("binary_data_output")}}
+                for name in available
             ]
         if not isinstance(wanted, list):
             raise Refused("outputs are a list", "outputs")
         outputs, tail = [], []
         for each in wanted:
-            if not isinstance(each, dict) or each.get("name") not in given:
-                raise Refused(f"the outputs are {', '.join(given)}", "outputs")
-            kind, data, shape = given[each["name"]]
+            if not isinstance(each, dict) or each.get("name") not in available:
+                raise Refused(f"the outputs are {', '.join(available)}", "outputs")
+            kind, data, shape = available[each["name"]]
             parameters = each.get("parameters")
             output = _tensor(each["name"], kind, shape)
             if isinstance(parameters, dict) and parameters.get("binary_data"):

@@ -61,7 +61,7 @@ class Study:
     fit_intercept: bool
     delta: float
     X: Any = field(repr=False)  # doubles, or integers
-    given: Any = field(repr=False)  # the same numbers as they are meant, of which the proofs are
+    exact: Any = field(repr=False)  # the same numbers as they are meant, of which the proofs are
     y: Any = field(repr=False)
     model: Perceptron = field(repr=False)
     trail: Trail = field(repr=False)
@@ -120,14 +120,14 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     if not 0 < options.test_size < 1:
         raise ParameterError("test_size", options.test_size, "between 0 and 1")
     names = options.feature_names if options.feature_names is not None else getattr(X, "columns", None)
-    given = X if options.values == DECIMAL and is_exact(X) else None
-    X = X if given is None else nearest_doubles(given)
+    exact = X if options.values == DECIMAL and is_exact(X) else None
+    X = X if exact is None else nearest_doubles(exact)
     refuse_rounding(X)
     X, y = as_matrix(X), class_labels(y)
     if sp.issparse(X) and not X.has_canonical_format:  # once, not in every function that is called below
         X = X.copy()
         X.sum_duplicates()
-    given = X if given is None else given
+    exact = X if exact is None else exact
     check_same_length(X, y)
     classes, codes = at_least_two_classes(y)
     stored = X.nnz if sp.issparse(X) else X.size
@@ -146,31 +146,31 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     started = time.perf_counter()
     notes = []
     try:
-        verdict = _verdict(model, X, given, y, options, clock)
+        verdict = _verdict(model, X, exact, y, options, clock)
     except DataError:
-        if given is X:
+        if exact is X:
             raise
         notes.append("The numbers have too many digits to decide exactly: this page is about the nearest doubles.")
-        given, options = X, replace(options, values=BINARY)
-        verdict = _verdict(model, X, given, y, options, clock)
+        exact, options = X, replace(options, values=BINARY)
+        verdict = _verdict(model, X, exact, y, options, clock)
     seconds["verdict"] = time.perf_counter() - started
     results = Study(
         rows=X.shape[0], features=X.shape[1], stored=stored, sparse=sp.issparse(X), classes=classes.tolist(),
         sizes=np.bincount(codes).tolist(), name=_names(names), fit_intercept=offset, delta=options.delta, X=X,
-        given=given, y=y, model=model, trail=retrace(model, X, y), verdict=verdict, seconds=seconds, notes=notes,
+        exact=exact, y=y, model=model, trail=retrace(model, X, y), verdict=verdict, seconds=seconds, notes=notes,
     )  # fmt: skip
     results.reading, results.dropped, results.locate = options.reading, options.dropped, options.locate
     if len(results.dropped):
         results.notes.append(f"Dropped: {results.dropped.words()}. Rows have the numbers that they have in the file.")
-    rules = telling_columns(given, codes, verdict.classes, [results.name(j) for j in range(X.shape[1])], clock)
+    rules = telling_columns(exact, codes, verdict.classes, [results.name(j) for j in range(X.shape[1])], clock)
     results.notes += [f"{rule.sentence()}. Is it a copy of the label?" for rule in rules[:3]]
-    results.document = proof_of(verdict, given, y, options.reading)
-    results.table = None if results.document is None else table_of(given, y)
+    results.document = proof_of(verdict, exact, y, options.reading)
+    results.table = None if results.document is None else table_of(exact, y)
     if verdict.kind == SEPARABLE:
         _study_margins(results, clock)
     elif verdict.kind != UNKNOWN and stored <= _FEW_CELLS:
         with results.timed("verdict"):
-            results.ties = tied_classes(verdict, given, y, clock)
+            results.ties = tied_classes(verdict, exact, y, clock)
         _study_errors(results, clock)
     with results.timed("held-out rows"):
         _study_new_rows(results, codes, options)
@@ -184,28 +184,28 @@ def _fitted(model: Learner, X: Any, y: Any, scale: str = "none", word_counts: An
         return model.fit(X, y) if scale == "none" else model.fit_scaled(X, y, scale, word_counts)
 
 
-def _names(given: Any) -> Callable[[int], str]:
-    if callable(given):
-        return lambda j: str(given(j))
-    if given is None:
+def _names(names: Any) -> Callable[[int], str]:
+    if callable(names):
+        return lambda j: str(names(j))
+    if names is None:
         return lambda j: f"x{j + 1}"
-    names = [str(name) for name in given]
-    return lambda j: names[j]
+    listed = [str(name) for name in names]
+    return lambda j: listed[j]
 
 
-def _verdict(model: Perceptron, X: Any, given: Any, y: Array, options: ReportOptions, clock: Clock) -> Verdict:
+def _verdict(model: Perceptron, X: Any, exact: Any, y: Array, options: ReportOptions, clock: Clock) -> Verdict:
     """Return the verdict: the plane of a run that separated the rows is proof enough, else one is searched for."""
     plane = separator(model, X, y) if model.stop_reason_ == Stop.SEPARATED else None
     if plane is not None:
         classes = tuple(model.classes_.tolist())
         verdict = Verdict(SEPARABLE, plane, None, classes, X.shape[1], options.fit_intercept, values=options.values)
-        if options.values == "binary" or verdict.check(given, y):
+        if options.values == "binary" or verdict.check(exact, y):
             return verdict
     offset, limit = options.fit_intercept, max(0.0, clock.left)
-    verdict = separate(given, y, fit_intercept=offset, time_limit=limit, values=options.values)
+    verdict = separate(exact, y, fit_intercept=offset, time_limit=limit, values=options.values)
     if verdict.kind == UNKNOWN and model.stop_reason_ == Stop.NOT_SEPARABLE:  # the run has refuted it
         known = replace(verdict, kind=NOT_SEPARABLE, refutation=model.refutation_)
-        return known if known.check(given, y) else verdict
+        return known if known.check(exact, y) else verdict
     return verdict
 
 
@@ -218,7 +218,7 @@ def _study_errors(results: Study, clock: Clock) -> None:
 
     with results.timed("fewest errors"):
         try:
-            results.fewest = search(results.given, results.verdict.values)
+            results.fewest = search(results.exact, results.verdict.values)
         except DataError:
             if results.verdict.values == BINARY:
                 raise
