@@ -295,8 +295,8 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Any:
     beyond = ~np.isfinite(numbers)
     lengths = pc.utf8_length(filled)
     if (pc.max(lengths).as_py() or 0) > SHORT or pc.any(pc.match_substring_regex(filled, _TINY)).as_py():
-        too_long = pc.or_(pc.greater(lengths, _MOST_CHARACTERS), pc.match_substring_regex(filled, _BEYOND))
-        beyond |= numpy_view(too_long)
+        beyond |= numpy_view(lengths) > _MOST_CHARACTERS  # a scalar of Arrow would load pandas
+        beyond |= numpy_view(pc.match_substring_regex(filled, _BEYOND))
         if not beyond.any() and (some_rounded(filled[:_SAMPLE]) or some_rounded(filled, numbers)):
             return LongColumn(numbers, filled)
     if beyond.any():
