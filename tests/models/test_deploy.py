@@ -41,7 +41,7 @@ def by_onnx(path: Path, table: pd.DataFrame) -> list[Any]:
 def test_the_same_labels_in_every_way(path: Path, tmp_path: Path) -> None:
     model, labels, graph = tmp_path / "m.linsep", tmp_path / "labels.csv", tmp_path / "m.onnx"
     how = ("--missing", "indicator", "--max-iter", 20, "--no-prove", "--quiet")
-    assert command("fit", path, "--model", model, *how) [0] == 0
+    assert command("fit", path, "--model", model, *how)[0] == 0
     assert command("predict", model, path, "--out", labels, "--quiet")[0] == 0
     with labels.open() as file:
         wanted = [row["label"] for row in csv.DictReader(file)]

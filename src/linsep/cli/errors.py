@@ -82,7 +82,7 @@ def errors(
     from linsep.data.writing import rewrite
     from linsep.prove.fewest.results import fewest_errors
     from linsep.prove.numbers.cells import nearest_doubles
-    from linsep.prove.numbers.given import BINARY
+    from linsep.prove.numbers.exact_numbers import BINARY
     from linsep.prove.numbers.text import default_values, exact_table
     from linsep.prove.verdict.one_column import class_numbers, telling_columns
 

@@ -12,7 +12,7 @@ from linsep.models.constructors import FewestErrorsParameters
 from linsep.models.learner import Field
 from linsep.models.linear import Linear
 from linsep.problem import Array
-from linsep.prove.numbers.given import refuse_rounding
+from linsep.prove.numbers.tables import refuse_rounding
 
 if TYPE_CHECKING:
     from linsep.prove.fewest.results import Fewest

@@ -14,7 +14,7 @@ from linsep.models.constructors import MaxMarginParameters
 from linsep.models.learner import Field
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
-from linsep.prove.numbers.given import refuse_rounding
+from linsep.prove.numbers.tables import refuse_rounding
 
 if TYPE_CHECKING:
     from linsep.prove.bounds import margins

@@ -107,7 +107,7 @@ class Online(Recorded, Linear, OnlineParameters, ABC):
         """
         self.check_parameters()
         if getattr(self, "prove", False) or getattr(self, "target_margin", None) is not None:  # a proof is about X
-            from linsep.prove.numbers.given import refuse_rounding  # slow to import, and seldom needed
+            from linsep.prove.numbers.tables import refuse_rounding  # slow to import, and seldom needed
 
             refuse_rounding(X)
         X, y = self.rows_and_labels(X, y, reset=True)

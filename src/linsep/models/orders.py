@@ -16,7 +16,7 @@ from linsep.models.perceptron import Perceptron
 from linsep.problem import Array, Floats
 from linsep.prove.bounds.margins import largest_margin
 from linsep.prove.bounds.mistake_bounds import Bound, mistake_bound
-from linsep.prove.numbers.given import refuse_rounding
+from linsep.prove.numbers.tables import refuse_rounding
 
 _MOST_ROWS = 5000  # all of which are looked at before every mistake
 

@@ -22,7 +22,7 @@ from linsep.prove.claims import OTHER_DATA, OVERLAP, SEPARABLE, CheckResult, Cla
 from linsep.prove.documents import claim_of, opened, written
 from linsep.prove.fewest.certificates import ErrorsClaim, row_counts
 from linsep.prove.numbers.cells import Cells, ExactRows, LongDecimals, cells
-from linsep.prove.numbers.given import BINARY, DECIMAL
+from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL
 from linsep.prove.numbers.tables import LabeledTable, design_of, table_from, table_of
 from linsep.prove.verdict.rationals import holds_rationally
 from linsep.prove.verdict.shorter import shorter

@@ -23,7 +23,7 @@ from linsep.prove.check.linsep_check import ENCODINGS, KIND, LARGEST, label_text
 from linsep.prove.claims import Claim, Refutation, Separator
 from linsep.prove.fewest.certificates import Combination, ErrorsClaim, Proof
 from linsep.prove.numbers.cells import exact_plane
-from linsep.prove.numbers.given import number_written
+from linsep.prove.numbers.exact_numbers import number_written
 
 _CUT = "lower bound"  # an option of a document: where the proof of a lower bound was cut short
 

@@ -15,7 +15,8 @@ from linsep.prove.claims import Claim
 from linsep.prove.class_pairs import Pairs, class_pairs
 from linsep.prove.documents import opened
 from linsep.prove.notebook_tables import notebook_html
-from linsep.prove.numbers.given import BINARY, DECIMAL, from_table
+from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL
+from linsep.prove.numbers.tables import from_table
 from linsep.prove.verdict.separability import decide_table, encoded, undecided, with_columns
 from linsep.wording import verdict_meaning
 

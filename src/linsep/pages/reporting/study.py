@@ -30,7 +30,8 @@ from linsep.prove.claims import NOT_SEPARABLE, SEPARABLE, UNKNOWN
 from linsep.prove.class_pairs import Ties, tied_classes
 from linsep.prove.fewest.results import Fewest, fewest_errors
 from linsep.prove.numbers.cells import nearest_doubles
-from linsep.prove.numbers.given import BINARY, DECIMAL, is_exact, refuse_rounding
+from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL, is_exact
+from linsep.prove.numbers.tables import refuse_rounding
 from linsep.prove.verdict.one_column import telling_columns
 from linsep.prove.verdict.separability import separator
 from linsep.prove.verdicts import Verdict, separate

@@ -29,7 +29,7 @@ from linsep.prove.claims import Data
 from linsep.prove.core.nearest_point import nearest_point
 from linsep.prove.core.newton_cg import widest
 from linsep.prove.notebook_tables import notebook_html
-from linsep.prove.numbers.given import refuse_rounding
+from linsep.prove.numbers.tables import refuse_rounding
 from linsep.prove.verdict.decide import decide
 
 _FORMS = ("affine", "origin", "augmented")

@@ -24,7 +24,7 @@ from linsep.prove.bounds.margin_bracket import most_terms, root, rounded
 from linsep.prove.bounds.margins import Margin, in_range, largest_margin
 from linsep.prove.check.integers import over_power
 from linsep.prove.notebook_tables import notebook_html
-from linsep.prove.numbers.given import refuse_rounding
+from linsep.prove.numbers.tables import refuse_rounding
 from linsep.wording import squared_update
 
 _EXACT_ROWS = 256  # longest rows whose norms are computed in fractions before an error bound has to do

@@ -28,8 +28,8 @@ from linsep.prove.fewest.node_bounds import Budget
 from linsep.prove.fewest.search import CLOSING, Search, one_class_plane, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.cells import Cells, LongDecimals, cells, nearest_doubles
-from linsep.prove.numbers.given import BINARY, DECIMAL, from_table
-from linsep.prove.numbers.tables import rows_and_classes, table_from, table_of
+from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL
+from linsep.prove.numbers.tables import from_table, rows_and_classes, table_from, table_of
 
 _CELLS, _COLUMNS, _ROUNDS = 400_000, 200, 8  # cells, columns at most, and steps, for a plane in a tenth of a second
 _BLOCK = 4096  # rows that are copied at a time

@@ -26,7 +26,16 @@ from linsep.prove.check.exact_signs import signs
 from linsep.prove.check.integers import Normal, over_common
 from linsep.prove.claims import Separator
 from linsep.prove.numbers.decimals import as_decimals, in_doubles
-from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, decimal, exact_array, exact_rows, nearest, shown
+from linsep.prove.numbers.exact_numbers import (
+    BINARY,
+    DECIMAL,
+    all_finite,
+    decimal,
+    exact_array,
+    exact_rows,
+    nearest,
+    shown,
+)
 
 _EXACT = 2**53  # floats hold integers up to here
 _CELLS = 1 << 20  # that are looked at together

@@ -1,22 +1,29 @@
-"""Tables with their labels, exactly as they are given, for checks and proofs."""
+"""What users pass as rows and labels, with nothing rounded: arrays, frames, records, sources; and their classes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrays import is_sparse, refuse_not_finite, to_rows
+from linsep.clock import Clock
+from linsep.data.arrays import check_cells, is_sparse, refuse_not_finite, to_rows
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
-from linsep.data.matrices import as_matrix, is_table, native
+from linsep.data.matrices import as_matrix, is_table, named_matrix, native, table_source
 from linsep.data.source import Source
+from linsep.errors import DataError
 from linsep.problem import Array, Rows, Values
 from linsep.prove.check.linsep_check import Fails, class_numbers, fingerprint, whole
 from linsep.prove.numbers.cells import LongDecimals, canonical, nearest_doubles
 from linsep.prove.numbers.decimals import in_doubles
+from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL, all_finite, exact_rows, is_exact, is_float, number
 from linsep.prove.numbers.fingerprints import Fingerprint
-from linsep.prove.numbers.given import DECIMAL, all_finite, exact_rows, from_table, is_exact, unrounded
+
+_WHOLE = 2**53  # floats hold integers up to here
 
 
 class LabeledTable(NamedTuple):
@@ -59,6 +66,141 @@ def table_fingerprint(X: Any, values: Values, codes: Array, classes: tuple[Any, 
     hashed = Fingerprint(X.shape[1], classes)
     hashed.add(to_rows(in_doubles(near) if values == DECIMAL else near), codes)
     return hashed.result()
+
+
+def unrounded(X: Any) -> Any:
+    """Return ``X`` itself, or an array of Python numbers where NumPy would round some; refuse what is no number."""
+    X = native(X)
+    if is_table(X):
+        return from_table(X, DECIMAL).X
+    if isinstance(X, np.ma.MaskedArray):
+        raise ValueError("X is a masked array: fill its gaps first, as X.filled(0) does")
+    if is_sparse(X):
+        _refuse(X.dtype)
+        if X.dtype == np.longdouble and (X.astype(np.float64).astype(np.longdouble) != X).nnz:
+            raise ValueError("X has long doubles that double precision would round: pass them as an array of Fraction")
+        return X
+    if hasattr(X, "columns") and any(hasattr(X, name) for name in ("iloc", "to_series", "column_names")):
+        return _from_frame(X)
+    try:
+        A = np.asarray(X)
+    except (ValueError, OverflowError):
+        return X  # ragged: whoever validates says where
+    _refuse(A.dtype)
+    if A.ndim != 2:
+        return X
+    if A.dtype == object or A.dtype == np.longdouble or A.dtype.kind in "US":
+        return _objects(A, X)
+    if isinstance(X, list | tuple) and A.dtype.kind == "f":  # integers beside floats are rounded by now
+        for i, j in np.argwhere(np.abs(A) >= _WHOLE).tolist():
+            if X[i][j] != float(A[i, j]):  # Python compares them exactly
+                return _objects(np.array([[*row] for row in X], dtype=object), X)
+    return X
+
+
+def refuse_rounding(X: Any) -> None:
+    """Refuse numbers that double precision would round: what is proved of the rounded ones is not about these.
+
+    Whole numbers of 64 bits are taken as they are, unless a column of fractions stands beside them.
+    """
+    check_cells(X)
+    X = native(X)
+    if is_table(X):
+        from linsep.prove.numbers.text import exact_features  # which loads pyarrow
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # whoever learns from the table will say how it is read
+            source = table_source(X)
+            names, features = source.names, source.to_arrays()[0]
+        known = exact_columns(X)
+        tables = [exact_features(source, features, values, Clock(), known) for values in (BINARY, DECIMAL)]
+        rounded = [exact for exact in tables if exact is not features]
+    else:
+        exact, names = unrounded(X), None
+        rounded = [exact] if exact is not X and is_exact(exact) else []
+    for exact in rounded:
+        for (i, j), cell in np.ndenumerate(exact):
+            if not is_float(cell):
+                text = str(cell) if len(str(cell)) < 60 else f"{str(cell)[:60]}…"
+                advice = "does not fit into double precision: round it, or use linsep.separate, which takes it as it is"
+                raise DataError(f"X, row {i}, column {j if names is None else repr(names[j])}", f"{text} {advice}")
+
+
+class Meant(NamedTuple):
+    """What users pass as ``X``, with the names of its columns, and how its floats are meant."""
+
+    X: Any
+    names: list[str] | None
+    values: Values
+
+
+def from_table(X: Any, values: Values | None) -> Meant:
+    """Return ``X``; a table becomes features, exact numbers where doubles would round.
+
+    If ``values`` does not say how floats are meant, then as decimals where a column of numbers is one of texts.
+    """
+    X = native(X)
+    if not is_table(X):
+        return Meant(*named_matrix(X), values or BINARY)
+    from linsep.prove.numbers.text import default_values, exact_features  # which load pyarrow
+
+    source = table_source(X)
+    features, values = source.to_arrays()[0], values or default_values(source)
+    exact = exact_features(source, features, values, Clock(), exact_columns(X))
+    return Meant(exact if exact is features else _objects(exact, features), source.names, values)
+
+
+def exact_columns(X: Any) -> dict[str, Array]:
+    """Return the columns of records, or of a frame of pandas, whose exact numbers of Python no type of Arrow holds."""
+    if isinstance(X, list | tuple | Mapping):
+        records = [X] if isinstance(X, Mapping) else X
+        names = dict.fromkeys(key for record in records for key in record)
+        columns = {str(name): [record.get(name) for record in records] for name in names}
+    else:
+        kept = [j for j in range(X.shape[1]) if X.iloc[:, j].dtype == object] if hasattr(X, "iloc") else []
+        columns = {str(X.columns[j]): X.iloc[:, j].tolist() for j in kept}
+    return {
+        name: np.array([*cells, None], dtype=object)[:-1]
+        for name, cells in columns.items()
+        if all(isinstance(cell, Decimal | Fraction | int | float) and cell == cell for cell in cells)
+        and not all(map(is_float, cells))
+    }
+
+
+def _refuse(kind: np.dtype[Any]) -> None:
+    if kind.kind == "c":
+        raise ValueError("Complex data not supported: X must be real numbers")
+    if kind.kind in "mM":
+        raise ValueError("X has dates or times: turn them into numbers first, such as days")
+
+
+def _from_frame(X: Any) -> Any:
+    """Return a frame itself, or its numbers where one type for all columns would round some."""
+    nth = X.to_series if hasattr(X, "to_series") else X.column if hasattr(X, "column_names") else None
+    columns = [np.asarray(X.iloc[:, j] if nth is None else nth(j)) for j in range(X.shape[1])]
+    for column in columns:
+        _refuse(column.dtype)
+    if not columns or not any(column.dtype.kind == "O" for column in columns):
+        common = np.result_type(*columns) if columns else np.dtype(float)
+        large = (column for column in columns if column.dtype.kind in "iu" and column.dtype.itemsize == 8)
+        if common.kind != "f" or not any(len(c) and max(abs(int(c.min())), abs(int(c.max()))) > _WHOLE for c in large):
+            return X
+    A = np.empty(X.shape, dtype=object)
+    for j, column in enumerate(columns):
+        A[:, j] = column.tolist()
+    return _objects(A, X)
+
+
+def _objects(A: Array, X: Any) -> Any:
+    """Return Python numbers, unless doubles hold all of them or some cell is no number: then ``X`` itself."""
+    exact = np.empty(A.shape, dtype=object)
+    try:
+        cells = zip(np.ndindex(A.shape), A.ravel().tolist() if A.dtype != np.longdouble else A.ravel(), strict=True)
+        for place, cell in cells:
+            exact[place] = number(cell)
+    except (ValueError, TypeError, OverflowError):
+        return X
+    return X if all(is_float(value) for value in exact.ravel().tolist()) else exact
 
 
 def rows_and_classes(X: Any, y: Any) -> tuple[Any, Array, Array]:

@@ -46,8 +46,8 @@ from linsep.prove.check.linsep_check import table
 from linsep.prove.claims import Claim
 from linsep.prove.numbers.cells import LongDecimals
 from linsep.prove.numbers.decimals import as_decimals
+from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL, is_float
 from linsep.prove.numbers.fingerprints import Fingerprint
-from linsep.prove.numbers.given import BINARY, DECIMAL, is_float
 
 # 15 digits always come back from a double, unless they are those of a tiny number
 _LONG = re.compile(rb"[0-9][0-9.]{15,}(?:[eE][+-]?[0-9]+)?|[0-9.]+[eE]-[0-9]{3,}")

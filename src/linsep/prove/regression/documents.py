@@ -26,7 +26,7 @@ from linsep.prove.check.linsep_check import (
 )
 from linsep.prove.claims import OTHER_DATA, CheckResult
 from linsep.prove.documents import numbers_written, sealed
-from linsep.prove.numbers.given import exact_rows
+from linsep.prove.numbers.exact_numbers import exact_rows
 from linsep.prove.numbers.tables import integer_rows, table_fingerprint
 from linsep.prove.numbers.text import signs_of
 from linsep.prove.regression.cone import ConeCombination

@@ -34,7 +34,7 @@ from linsep.prove.numbers.cells import (
     short_cells,
     whole_table,
 )
-from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, exact_rows, nearest
+from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL, all_finite, exact_rows, nearest
 from linsep.prove.regression.responses import in_order, numbers, refuse_negative, trials
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ from linsep.data.tables import TableSource
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Values
 from linsep.prove.numbers.cells import LongDecimals, canonical, whole_table
-from linsep.prove.numbers.given import BINARY, DECIMAL, exact_columns
-from linsep.prove.numbers.given import unrounded as exact_numbers
+from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL
+from linsep.prove.numbers.tables import exact_columns
+from linsep.prove.numbers.tables import unrounded as exact_numbers
 from linsep.prove.numbers.text import default_values, refuse_rounded
 from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT
 from linsep.prove.regression.reading import WIDE, coded, design_of, is_large, joined, unrounded

@@ -14,7 +14,7 @@ from linsep.clock import Clock
 from linsep.data.arrays import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
-from linsep.prove.numbers.given import BINARY, exact_rows
+from linsep.prove.numbers.exact_numbers import BINARY, exact_rows
 from linsep.prove.regression.cone import columns_of, reduce
 from linsep.prove.regression.families import modeled
 from linsep.prove.regression.inputs import new_design

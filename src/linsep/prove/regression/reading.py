@@ -20,7 +20,7 @@ from linsep.data.tables import bag
 from linsep.errors import DataError
 from linsep.problem import Array, Values
 from linsep.prove.numbers.cells import LongDecimals
-from linsep.prove.numbers.given import BINARY, DECIMAL, shown
+from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL, shown
 from linsep.prove.regression.table import LongColumn, ModelTable, unknown
 
 WIDE = 300  # columns from which on a design with factors is sparse

@@ -14,7 +14,7 @@ from linsep.errors import ParameterError
 from linsep.problem import Values
 from linsep.prove.numbers.cells import Cells, LongDecimals, short_cells
 from linsep.prove.numbers.decimals import as_decimals
-from linsep.prove.numbers.given import BINARY, DECIMAL
+from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL
 from linsep.prove.regression.cone import RegressionFace, reduce
 from linsep.prove.regression.families import Model, modeled
 from linsep.prove.regression.inputs import Given, gather

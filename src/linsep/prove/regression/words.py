@@ -10,7 +10,7 @@ import numpy as np
 
 from linsep.data.arrays import is_sparse
 from linsep.prove.check.linsep_check import SEPARATED
-from linsep.prove.numbers.given import number
+from linsep.prove.numbers.exact_numbers import number
 from linsep.prove.regression.families import INTERCEPT
 from linsep.prove.verdict.one_column import ColumnRule, telling_columns
 from linsep.wording import digits

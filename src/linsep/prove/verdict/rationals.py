@@ -29,7 +29,7 @@ from linsep.prove.core.constraints import LongConstraints
 from linsep.prove.core.facial_reduction import solve
 from linsep.prove.linear_algebra import algebra
 from linsep.prove.numbers.cells import Cells, ExactRows
-from linsep.prove.numbers.given import BINARY, all_finite
+from linsep.prove.numbers.exact_numbers import BINARY, all_finite
 from linsep.prove.verdict.decide import certificate
 
 _WRITTEN_OUT = 1 << 22  # cells of sparse rows that are

@@ -19,7 +19,7 @@ from linsep.prove.check.fast_check import integer_matrix, separates
 from linsep.prove.check.integers import over_common
 from linsep.prove.claims import UNKNOWN, Claim, Data, Separator
 from linsep.prove.numbers.cells import ExactRows, LongDecimals, cells
-from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, is_exact
+from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL, all_finite, is_exact
 from linsep.prove.numbers.tables import rows_and_classes, table_of
 from linsep.prove.verdict import rationals
 from linsep.prove.verdict.decide import decide
