@@ -119,7 +119,7 @@ class Declared(NamedTuple):
     def _number(self, kind: type) -> str:
         about, whole = self.about, "whole " if kind is int else ""
         if about.above is not None and about.below is not None:
-            return f"between {about.above:g} and {about.below:g}"
+            return f"above {about.above:g} and below {about.below:g}"
         if about.above == 0 or (kind is int and about.min == 1 and about.max is None):
             return f"a positive {whole}number"
         if about.min is not None and about.max is not None:

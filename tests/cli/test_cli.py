@@ -352,6 +352,15 @@ def test_score_knows_a_label_by_its_spelling(run, words):
         assert np.sum(told["confusion"]) == 60
 
 
+def test_score_knows_truth_values_by_their_spelling(run):
+    flags = [k % 3 > 0 for k in range(30)]
+    pq.write_table(pa.table({"x": [float(flag) for flag in flags], "y": flags}), "t.parquet")
+    with open("t.csv", "w") as file:
+        file.writelines(["x,y\n", *(f"{float(flag)},{flag}\n" for flag in flags)])
+    run("fit", "t.csv", "--model", "m.linsep")
+    assert [facts(run("score", "m.linsep", path, "--json"))["errors"] for path in ("t.csv", "t.parquet")] == [0, 0]
+
+
 def test_labels_that_the_model_does_not_know_are_errors_of_their_own(run):
     separated()
     run("fit", "data.csv", "--model", "m.linsep")

@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import linsep
 from linsep.cli import main
@@ -266,3 +267,15 @@ def test_any_library() -> None:
     X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
     assert linsep.separate(Tensor(X), [0, 0, 1]).kind == linsep.separate(X, [0, 0, 1]).kind
     assert linsep.Perceptron().fit(Tensor(X), [0, 0, 1]).score(X, [0, 0, 1]) == 1
+
+
+@pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
+def test_moments_train_and_no_rows_have_no_answers():
+    when = pd.DataFrame({"when": pd.date_range("2024-01-01", periods=4, freq="7h"), "word": list("aabb")})
+    model = linsep.MaxMarginClassifier().fit(when, [0, 0, 1, 1])
+    assert model.score(when, [0, 0, 1, 1]) == 1
+    with pytest.warns(ConvergenceWarning):
+        model = linsep.Perceptron().fit(when.iloc[[0, 1, 2, 3, 0, 3]], [0, 0, 1, 1, 1, 0])
+    assert model.stop_reason_ == "not_separable"
+    assert len(model.predict(when.head(0))) == 0
+    assert linsep.largest_margin(when, [0, 0, 1, 1]).lower > 0

@@ -58,6 +58,10 @@ READ: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("sex,who\n" + "".join(f"{k % 2},name{k}\n" for k in range(30)), {}, {
         "notes": ["the label is the last column, 'who', with 30 classes in 30 rows", "'sex'"]}),
     ("class;v\nk;(12.50)\nk;3\n", {}, {"labels": ["(12.50)", 3]}),
+    # a comma behind a 0 alone is a decimal one; times are no pairs of LIBSVM
+    ('x,y\n"0,512",a\n"0,250",b\n"1,250",a\n', {}, {"rows": [[0.512], [0.25], [1.25]], "notes": ["decimal marks"]}),
+    ('x,y\n"1,512",a\n"2,250",b\n', {}, {"rows": [[1512], [2250]], "notes": ["thousands"]}),
+    ("t\tx\ty\n12:30\t1\ta\n13:30\t2\tb\n", {}, {"rows": [[45000, 1], [48600, 2]], "notes": ["times of day"]}),
     ("class;v\nk;−12.5\nk;3\n", {}, {"labels": ["−12.5", 3]}),
     ("class;v\nk;5%\nk;0.2\n", {}, {"labels": ["5%", 0.2]}),
     # words

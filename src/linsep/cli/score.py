@@ -93,10 +93,10 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
 
 def _as_spelled(pairs: Counter[tuple[Any, Any]], known: list[Any]) -> Counter[tuple[Any, Any]]:
     """Take true labels for those of the model that are spelled alike: one format may write words, another numbers."""
-    from linsep.data.labels import label
+    from linsep.prove.check.linsep_check import label_text
 
     def spelled(name: Any) -> Any:
-        return label(name) if isinstance(name, str) else name
+        return label_text(name) if isinstance(name, str | bool | int | float) else name
 
     alike: dict[Any, list[Any]] = {}
     for name in known:

@@ -171,7 +171,7 @@ def decimal_sign(columns: Iterable[Sequence[str]], delimiter: str) -> str:
     """Return the sign before fractions: a comma if it makes numbers of columns that would otherwise be words.
 
     A comma that stands before three digits each time may as well be one between thousands; it is the decimal sign if
-    something else cuts the cells, as programs that write decimal commas do.
+    something else cuts the cells, as programs that write decimal commas do, or if one stands behind a 0 alone.
     """
     comma, grouped, by_thousand = False, _grouped_pattern(".", ","), _grouped_pattern(",", ".")
     for written in columns:
@@ -181,6 +181,7 @@ def decimal_sign(columns: Iterable[Sequence[str]], delimiter: str) -> str:
                 return "."
         elif all(is_number(cell, ",") or re.match(grouped, cell, re.ASCII) for cell in cells):
             ambiguous = all(re.match(by_thousand, cell, re.ASCII) for cell in cells if "," in cell)
+            ambiguous &= not any(re.match("[+-]?0,", cell) for cell in cells)
             comma |= not ambiguous or delimiter != ","
     return "," if comma else "."
 

@@ -219,4 +219,10 @@ def _format(file: File) -> str:
         if form.magic and head.startswith(form.magic):
             return name
     lines = [line.partition(b"#")[0].split() for line in head.splitlines()]
-    return "libsvm" if any(_PAIR.fullmatch(word) for words in lines[:100] for word in words[:3]) else "csv"
+    return "libsvm" if any(map(_has_pairs, lines[:100])) else "csv"
+
+
+def _has_pairs(words: list[bytes]) -> bool:
+    """Say whether a line is like one of LIBSVM: pairs to its end, perhaps a label and qid before; a time is no pair."""
+    first = next((k for k, word in enumerate(words[:3]) if _PAIR.fullmatch(word)), len(words))
+    return first < len(words) and all(_PAIR.fullmatch(word) for word in words[first : first + 3])

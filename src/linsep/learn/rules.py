@@ -187,7 +187,7 @@ class AROWRule(_Arow, Rule):
     """
 
     __slots__ = ()
-    companions = (Kind("variance", fill=1.0, signed=False),)
+    companions = (Kind("variance", fill=1.0, power=2),)
 
     def bound(self, weights: Weights) -> AROWRule:
         """Return the rule with the variances beside these weights."""

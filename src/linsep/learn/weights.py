@@ -19,11 +19,15 @@ from linsep.problem import Array, Floats, all_finite
 
 
 class Kind(NamedTuple):
-    """A sort of companion; in other units of the columns it changes as the weights do, or as their squares."""
+    """A sort of companion, and how it changes with the units of the columns.
+
+    Where a column is divided by a scale, its weight is multiplied by it, and a companion by a power of it: 1 if it is
+    linear in the weights, 2 for their squares or variances, -2 for squares of the column itself, 0 for counts.
+    """
 
     name: str
     fill: float = 0.0  # where nothing has been learned yet
-    signed: bool = True  # whether it is linear in the weights; else it goes with their squares
+    power: int = 1  # of the units of the weights
 
 
 AVERAGE = Kind("average")
@@ -138,8 +142,8 @@ class Weights:
         """
         self.W, self.b = _grown(self.W, self.b, places, classes, 0.0, signed=True)
         for held in self.companions.values():
-            fill, signed = held.kind.fill, held.kind.signed
-            held.W, held.b = _grown(held.W, held.b, places, classes, fill, signed=signed)
+            fill, odd = held.kind.fill, held.kind.power % 2 == 1
+            held.W, held.b = _grown(held.W, held.b, places, classes, fill, signed=odd)
 
     def restricted(self, columns: Array | slice) -> Weights:
         """Return a copy of some columns."""
@@ -150,11 +154,12 @@ class Weights:
         """Bring weights for scaled rows into the units of the user: they give the same scores there."""
         self.W, self.b = scaling.undo(self.W, self.b)
         for held in self.companions.values():
-            if held.kind.signed:
+            if held.kind.power == 1:
                 held.W, held.b = scaling.undo(held.W, held.b)
-            else:  # of independent weights, the variance of w/scale, and of b - Σ shift·w/scale
-                scale, shift = _units(scaling, self.n_features)
-                held.W = held.W / scale**2
+                continue
+            scale, shift = _units(scaling, self.n_features)
+            held.W = held.W / scale**held.kind.power
+            if held.kind.power == 2:  # of independent weights, the variance of b - Σ shift·w/scale
                 held.b = held.b + held.W @ shift**2
 
     def scaled(self, scaling: Any) -> Weights:
@@ -169,7 +174,7 @@ class Weights:
         """Return what is to be saved: arrays, and of each companion its kind."""
         state: dict[str, Any] = {"W": self.W, "b": self.b, "companions": []}
         for name, held in self.companions.items():
-            state["companions"].append([name, float(held.kind.fill), held.kind.signed])
+            state["companions"].append([name, float(held.kind.fill), held.kind.power])
             state |= {f"{name}_W": held.W, f"{name}_b": held.b}
         return state
 
@@ -178,13 +183,13 @@ class Weights:
         """Return the weights that were saved; refuse those of another number of machines."""
         W, b = _pair(state["W"], state["b"], machines)
         held = []
-        for name, fill, signed in state.get("companions", ()):
-            if not (isinstance(name, str) and type(fill) is float and type(signed) is bool and math.isfinite(fill)):
+        for name, fill, power in state.get("companions", ()):
+            if not (isinstance(name, str) and type(fill) is float and type(power) is int and math.isfinite(fill)):
                 raise ValueError("what is kept beside the weights")
             pair = _pair(state[f"{name}_W"], state[f"{name}_b"], machines)
             if pair[0].shape != W.shape:
                 raise ValueError(f"shape {pair[0].shape} of {name} beside weights of shape {W.shape}")
-            held.append(Companion(Kind(name, fill, signed), *pair))
+            held.append(Companion(Kind(name, fill, power), *pair))
         return cls(W, b, held)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform
 
@@ -39,7 +40,8 @@ def constructor(kind: type[Class]) -> type[Class]:
     @wraps(init)
     def checked(self: Class, *values: Any, **named: Any) -> None:
         for name in named.keys() - known:
-            advice = f": {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+            near = get_close_matches(name, known, n=1)
+            advice = f": {_ELSEWHERE[name]}" if name in _ELSEWHERE else f"; did you mean {near[0]}?" if near else ""
             raise TypeError(f"{type(self).__name__} has no parameter {name}{advice}")
         init(self, *values, **named)
 

@@ -78,7 +78,8 @@ def takes_records(method: Method) -> Method:
         read = self.read_like_trained(X)
         if read is None:
             return method(self, X)
-        result: Any = method(self, Trained(read.X)) if read.X.shape[0] else None
+        none_left = read.kept is not None and not read.kept.any()
+        result: Any = None if none_left else method(self, Trained(read.X))
         if read.kept is not None:
             lost = int(np.count_nonzero(~read.kept))
             warnings.warn(

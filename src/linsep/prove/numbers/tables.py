@@ -14,6 +14,7 @@ from linsep.clock import Clock
 from linsep.data.arrays import check_cells, is_sparse, refuse_not_finite, to_rows
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, is_table, named_matrix, native, table_source
+from linsep.data.schema import DATE
 from linsep.data.source import Source
 from linsep.errors import DataError
 from linsep.problem import Array, Rows, Values
@@ -101,10 +102,11 @@ def unrounded(X: Any) -> Any:
 def refuse_rounding(X: Any) -> None:
     """Refuse numbers that double precision would round: what is proved of the rounded ones is not about these.
 
-    Whole numbers of 64 bits are taken as they are, unless a column of fractions stands beside them.
+    Whole numbers of 64 bits are taken as they are, unless a column of fractions stands beside them, and moments as the
+    doubles nearest to their days.
     """
     check_cells(X)
-    X = native(X)
+    X, moments = native(X), set[int]()
     if is_table(X):
         from linsep.prove.numbers.text import exact_features  # which loads pyarrow
 
@@ -112,7 +114,8 @@ def refuse_rounding(X: Any) -> None:
             warnings.simplefilter("ignore")  # whoever learns from the table will say how it is read
             source = table_source(X)
             names, features = source.names, source.to_arrays()[0]
-        known = exact_columns(X)
+        kinds, known = dict(source.layout.columns), exact_columns(X)
+        moments = {j for j, name in enumerate(source.layout.numbers) if kinds[name].startswith(DATE)}
         tables = [exact_features(source, features, values, Clock(), known) for values in (BINARY, DECIMAL)]
         rounded = [exact for exact in tables if exact is not features]
     else:
@@ -120,7 +123,7 @@ def refuse_rounding(X: Any) -> None:
         rounded = [exact] if exact is not X and is_exact(exact) else []
     for exact in rounded:
         for (i, j), cell in np.ndenumerate(exact):
-            if not is_float(cell):
+            if j not in moments and not is_float(cell):
                 text = str(cell) if len(str(cell)) < 60 else f"{str(cell)[:60]}…"
                 advice = "does not fit into double precision: round it, or use linsep.separate, which takes it as it is"
                 raise DataError(f"X, row {i}, column {j if names is None else repr(names[j])}", f"{text} {advice}")
