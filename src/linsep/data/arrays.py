@@ -128,19 +128,16 @@ def to_rows(X: Any) -> Rows:
     if is_sparse(X):
         unsigned = _UNSIGNED[X.indices.dtype.itemsize]
         rows = Sparse(*map(_read_only, (X.data, X.indices.view(unsigned), X.indptr.view(unsigned))))
-        if X.has_canonical_format or not _names_twice(rows, X.shape[1]):
+        if X.has_canonical_format:
+            return rows
+        from linsep.data.repeated_cells import names_twice  # which loads the compiler
+
+        if not names_twice(rows, X.shape[1]):
             return rows  # the order of the columns within a row does not matter
         X = X.copy()
         X.sum_duplicates()
         return to_rows(X)
     return Dense(_read_only(X))
-
-
-def _names_twice(rows: Sparse, n_features: int) -> bool:
-    ends = rows.indptr.astype(np.int64)
-    start, numbers = int(ends[0]), np.repeat(np.arange(len(ends) - 1), ends[1:] - ends[:-1])
-    cells = np.sort(numbers * n_features + rows.indices[start : start + len(numbers)].astype(np.int64))
-    return bool((cells[1:] == cells[:-1]).any())
 
 
 def _read_only(values: Array) -> Array:
