@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from linsep.compiling import compiled
-from linsep.problem import Array, Dense
+from linsep.data.parallel import in_parallel
+from linsep.problem import Array, Dense, Rows
 from linsep.prove.claims import Data
 
 _PRIMES = (2147483629, 2147483587)
@@ -25,16 +26,29 @@ def vanishing(data: Data, w: Any) -> Array:
     rows, block = data.rows, data.n_features + data.offset
     vanish = np.ones((len(data.y), data.classes), dtype=bool)
     for prime in _PRIMES:
-        powers = _powers(prime)
         products = np.zeros((len(data.y), data.classes), dtype=np.int64)  # class 0 has no weights
         for c in range(data.classes - 1):
             residues = np.zeros(data.n_features + 1, dtype=np.int64)
             residues[:block] = [int(w[c * block + j, 0]) % prime for j in range(block)]
-            loop: Any = _dense if isinstance(rows, Dense) else _sparse
-            part = np.ascontiguousarray(rows.data) if isinstance(rows, Dense) else rows
-            loop(part, residues, prime, powers, rows.data.dtype.kind != "f", products[:, c + 1])
+            _products(rows, residues, prime, products[:, c + 1])
         vanish &= products == products[np.arange(len(data.y)), data.y][:, None]
     return vanish
+
+
+def _products(rows: Rows, residues: Array, prime: int, products: Array) -> None:
+    """Put the inner products of all rows with some weights modulo a prime into an array."""
+    powers, whole, n = _powers(prime), rows.data.dtype.kind != "f", len(products)
+
+    def work(start: int, stop: int) -> None:
+        if isinstance(rows, Dense):
+            part: Any = np.ascontiguousarray(rows.data[start:stop])
+            part.flags.writeable = False  # one compiled version serves all
+            _dense(part, residues, prime, powers, whole, products[start:stop])
+        else:
+            part = rows._replace(indptr=rows.indptr[start : stop + 1])
+            _sparse(part, residues, prime, powers, whole, products[start:stop])
+
+    in_parallel(work, n, 8 * rows.data.size // max(1, n))  # remainders take longer than other operations
 
 
 @cache
@@ -49,7 +63,7 @@ _compiled = compiled(error_model="numpy")
 @_compiled
 def _residue(x, prime, powers, whole):
     """Return a number modulo the prime, a float being an integer times a power of two."""
-    if whole:
+    if whole or (abs(x) < 9007199254740992.0 and x == np.rint(x)):
         return np.int64(x) % prime
     mantissa, exponent = math.frexp(x)
     return (np.int64(mantissa * 9007199254740992.0) % prime) * powers[exponent - 53 - _LOWEST] % prime
