@@ -65,6 +65,15 @@ def test_numbers_beyond_what_the_format_allows_are_refused_in_one_line(tmp_path)
             assert "4300" not in text
 
 
+def test_the_margin_of_moments_says_that_it_is_one_of_doubles(tmp_path):
+    """Half of 25 hours is 25/48 of a day, which no double is: the bounds are about the doubles near the moments."""
+    path = tmp_path / "t.csv"
+    path.write_text("t,y\n2024-01-01 10:00,a\n2024-01-01 11:00,a\n2024-01-02 12:00,b\n")
+    assert "for the doubles nearest to these numbers" in command("separate", str(path))[1]
+    path.write_text("t,y\n2024-01-01,a\n2024-01-02,b\n")  # whole days
+    assert "doubles" not in command("separate", str(path))[1]
+
+
 def test_exponents_may_have_leading_zeros(tmp_path):
     path, proof = tmp_path / "t.csv", tmp_path / "p.json"
     path.write_text("x,y\n1e00001,0\n2e00001,0\n3e+00001,1\n40,1\n")

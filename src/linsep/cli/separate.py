@@ -129,7 +129,7 @@ def separate(
 
     def show(console: Any) -> None:
         console.print(headline(f"{verdict.kind}: {meaning}"))
-        console.print(facts_table(_lines(verdict, source, facts, best, no_margin, ties, margin_seconds)))
+        console.print(facts_table(_lines(verdict, source, X, facts, best, no_margin, ties, margin_seconds)))
         if pairs is not None:
             console.print(_pairs_table(pairs))
         if verdict.refutation is not None:
@@ -151,7 +151,7 @@ class Picked(dict[int, Any]):
         self.shape = shape
 
 
-class _Found(NamedTuple):
+class _Decision(NamedTuple):
     """A verdict, and the rows that it is about, or only those that its proof names."""
 
     X: Any
@@ -161,7 +161,7 @@ class _Found(NamedTuple):
     reading: float | None = None  # seconds; None on a cluster, where workers read while they search
 
 
-def _decided(source: Any, offset: bool, deciding: Deciding, clock: Clock, screen: Screen) -> _Found:
+def _decided(source: Any, offset: bool, deciding: Deciding, clock: Clock, screen: Screen) -> _Decision:
     from linsep.prove.numbers.text import default_values, exact_table
     from linsep.prove.verdict.separability import decide_table, encoded, undecided
 
@@ -171,13 +171,15 @@ def _decided(source: Any, offset: bool, deciding: Deciding, clock: Clock, screen
             X, y = exact_table(source, values, clock, lazily=True)
     except OutOfTime:
         verdict, nothing = undecided((), source.n_features, offset, values), Picked({}, (0, source.n_features))
-        return _Found(nothing, {}, verdict, 0.0, time.perf_counter() - started)
+        return _Decision(nothing, {}, verdict, 0.0, time.perf_counter() - started)
     read = time.perf_counter()
     verdict = decide_table(encoded(X, y), values, offset, clock, mapped=True)
-    return _Found(X, y, verdict, time.perf_counter() - read, read - started)
+    return _Decision(X, y, verdict, time.perf_counter() - read, read - started)
 
 
-def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, clock: Clock, screen: Screen) -> _Found:
+def _decided_there(
+    place: Place, source: Any, offset: bool, deciding: Deciding, clock: Clock, screen: Screen
+) -> _Decision:
     """Return the same as `_decided`, from a cluster; of the rows only those that the proof names."""
     if deciding.values == "decimal":
         raise ValueError("--values decimal does not work with --cluster: workers read numbers as the nearest doubles")
@@ -190,11 +192,18 @@ def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, 
             from linsep.cluster.verdicts import decide
 
             verdict, rows, cells, y = decide(source, client, offset, clock, place.shard_bytes, watch)
-    return _Found(Picked(cells, (rows, verdict.n_features)), y, verdict, watching.seconds)
+    return _Decision(Picked(cells, (rows, verdict.n_features)), y, verdict, watching.seconds)
 
 
 def _lines(
-    verdict: Any, source: Any, facts: dict[str, Any], best: Any, no_margin: str, ties: Any, margin_seconds: float
+    verdict: Any,
+    source: Any,
+    X: Any,
+    facts: dict[str, Any],
+    best: Any,
+    no_margin: str,
+    ties: Any,
+    margin_seconds: float,
 ) -> dict[str, str]:
     rows, features = facts["rows"], facts["features"]
     lines = {"rows": "not all were read in the time given"}
@@ -204,7 +213,8 @@ def _lines(
         lines["columns"] = kinds_line(facts["columns"])
     lines |= label_line(source, len(verdict.classes))
     if best is not None:
-        lines["margin"] = largest_between(best.lower, best.upper, facts["fit_intercept"])
+        rounded = "" if X.dtype != object else ", for the doubles nearest to these numbers"
+        lines["margin"] = largest_between(best.lower, best.upper, facts["fit_intercept"]) + rounded
         lines["support"] = f"{count(len(best.rows), 'row')} on the band of that plane"
     elif no_margin:
         lines["margin"] = no_margin
@@ -224,7 +234,7 @@ def _lines(
     return lines
 
 
-def _largest_margin(decision: _Found, offset: bool, deciding: Deciding, clock: Clock) -> tuple[Any, str]:
+def _largest_margin(decision: _Decision, offset: bool, deciding: Deciding, clock: Clock) -> tuple[Any, str]:
     """Return the largest margin in the time that is left, or None and why there is none."""
     from linsep.errors import NotSeparable
     from linsep.prove.bounds.margins import largest_margin

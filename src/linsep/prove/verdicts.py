@@ -16,7 +16,7 @@ from linsep.prove.class_pairs import Pairs, class_pairs
 from linsep.prove.documents import opened
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL
-from linsep.prove.numbers.tables import from_table
+from linsep.prove.numbers.tables import exact_input
 from linsep.prove.verdict.separability import decide_table, encoded, undecided, with_columns
 from linsep.wording import verdict_meaning
 
@@ -191,7 +191,7 @@ def separate(
         raise ParameterError("values", values, "'binary' or 'decimal'")
     offset, clock = bool(fit_intercept), Clock(time_limit)
     if not isinstance(X, Source):
-        X, names, values = from_table(X, values)
+        X, names, values = exact_input(X, values)
         refuse_measurements(y)
         table = encoded(X, y)
         return Verdict.of(with_columns(decide_table(table, values, offset, clock), table, names, clock))

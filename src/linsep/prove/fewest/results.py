@@ -29,7 +29,7 @@ from linsep.prove.fewest.search import CLOSING, Search, one_class_plane, wrong_r
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.numbers.cells import Cells, LongDecimals, cells, nearest_doubles
 from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL
-from linsep.prove.numbers.tables import from_table, rows_and_classes, table_from, table_of
+from linsep.prove.numbers.tables import exact_input, rows_and_classes, table_from, table_of
 
 _CELLS, _COLUMNS, _ROUNDS = 400_000, 200, 8  # cells, columns at most, and steps, for a plane in a tenth of a second
 _BLOCK = 4096  # rows that are copied at a time
@@ -232,7 +232,7 @@ def fewest_errors(
         dropped = source.dropped
     else:
         refuse_measurements(y)
-        X, _, values = from_table(X, values)
+        X, _, values = exact_input(X, values)
     if isinstance(X, LongDecimals):
         _in_64_bits(X[:64], values, bool(fit_intercept))  # before all digits are read
     X, classes, codes = rows_and_classes(X, y)

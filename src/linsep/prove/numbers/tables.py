@@ -73,7 +73,7 @@ def unrounded(X: Any) -> Any:
     """Return ``X`` itself, or an array of Python numbers where NumPy would round some; refuse what is no number."""
     X = native(X)
     if is_table(X):
-        return from_table(X, DECIMAL).X
+        return exact_input(X, DECIMAL).X
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array: fill its gaps first, as X.filled(0) does")
     if is_sparse(X):
@@ -129,7 +129,7 @@ def refuse_rounding(X: Any) -> None:
                 raise DataError(f"X, row {i}, column {j if names is None else repr(names[j])}", f"{text} {advice}")
 
 
-class Meant(NamedTuple):
+class ExactInput(NamedTuple):
     """What users pass as ``X``, with the names of its columns, and how its floats are meant."""
 
     X: Any
@@ -137,20 +137,20 @@ class Meant(NamedTuple):
     values: Values
 
 
-def from_table(X: Any, values: Values | None) -> Meant:
+def exact_input(X: Any, values: Values | None) -> ExactInput:
     """Return ``X``; a table becomes features, exact numbers where doubles would round.
 
     If ``values`` does not say how floats are meant, then as decimals where a column of numbers is one of texts.
     """
     X = native(X)
     if not is_table(X):
-        return Meant(*named_matrix(X), values or BINARY)
+        return ExactInput(*named_matrix(X), values or BINARY)
     from linsep.prove.numbers.text import default_values, exact_features  # which load pyarrow
 
     source = table_source(X)
     features, values = source.to_arrays()[0], values or default_values(source)
     exact = exact_features(source, features, values, Clock(), exact_columns(X))
-    return Meant(exact if exact is features else _objects(exact, features), source.names, values)
+    return ExactInput(exact if exact is features else _objects(exact, features), source.names, values)
 
 
 def exact_columns(X: Any) -> dict[str, Array]:
@@ -220,7 +220,7 @@ def rows_and_classes(X: Any, y: Any) -> tuple[Any, Array, Array]:
 def table_from(X: Any, y: Any, values: Values) -> tuple[Any, Any]:
     """Return data as they are given, or all rows and labels of a source or table, the numbers as they are meant."""
     if not isinstance(X, Source):
-        return (from_table(X, values).X if is_table(native(X)) else X), y
+        return (exact_input(X, values).X if is_table(native(X)) else X), y
     if y is not None:
         raise ValueError("a source has its own labels: do not pass y")
     from linsep.prove.numbers.text import exact_table  # which loads pyarrow

@@ -23,11 +23,10 @@ from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Values
 from linsep.prove.numbers.cells import LongDecimals, canonical, whole_table
 from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL
-from linsep.prove.numbers.tables import exact_columns
-from linsep.prove.numbers.tables import unrounded as exact_numbers
+from linsep.prove.numbers.tables import exact_columns, unrounded
 from linsep.prove.numbers.text import default_values, refuse_rounded
 from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT
-from linsep.prove.regression.reading import WIDE, coded, design_of, is_large, joined, unrounded
+from linsep.prove.regression.reading import WIDE, coded, design_of, is_large, joined, with_exact_columns
 from linsep.prove.regression.responses import (
     ORDERED,
     carried_categories,
@@ -224,7 +223,7 @@ def _plain_array(X: Any) -> Array:
     if isinstance(X, np.ma.MaskedArray):
         raise DataError("", "X is a masked array, in which some cells have no value: fill them first")
     try:
-        matrix = np.asarray(exact_numbers(X) if isinstance(X, list | tuple) else X)
+        matrix = np.asarray(unrounded(X) if isinstance(X, list | tuple) else X)
     except ValueError:
         raise DataError("", "the rows of X are not all of one length") from None
     if matrix.ndim == 1 and matrix.dtype != object:
@@ -376,7 +375,7 @@ def _design(formula: FormulaTerms, frame: Any, values: Values) -> tuple[Any, lis
     matrix, names, terms = _materialized(formula.terms, rounded, formula.columns)
     large = any(is_large(frame[name].to_numpy()) for name in frame.columns if frame[name].dtype.kind in "iu")
     if exact or large or values == DECIMAL:
-        matrix = unrounded(names, matrix, frame, values)
+        matrix = with_exact_columns(names, matrix, frame, values)
     keep = [j for j, name in enumerate(names) if name != INTERCEPT]
     return (matrix if len(keep) == len(names) else matrix[:, keep]), names, formula._replace(terms=terms)
 

@@ -177,7 +177,7 @@ def _counts(cells: Any) -> tuple[Any, list[str]]:
     return sp.csc_array((ones, (words.rows, words.codes)), shape=(len(cells), len(words.words))), words.words
 
 
-def unrounded(names: list[str], X: Any, table: Any, values: Values) -> Any:
+def with_exact_columns(names: list[str], X: Any, table: Any, values: Values) -> Any:
     """Return the design of a formula with the numbers, and the products of decimals, that doubles have rounded.
 
     A sparse one, which doubles must hold, is refused if they round some.
