@@ -130,7 +130,7 @@ def largest_margin(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d)
-        Rows of any real dtype.
+        Rows of any real dtype. Moments of a frame are the doubles nearest to their days.
     y : array-like of shape (n,)
         Labels, of two or more classes.
     form : {"affine", "origin", "augmented"}, default="affine"

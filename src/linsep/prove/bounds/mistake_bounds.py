@@ -106,6 +106,7 @@ def mistake_bound(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d)
+        Moments of a frame are the doubles nearest to their days.
     y : array-like of shape (n,)
         Labels. For more than two classes the bound is that of the argmax machine, 2R²/γ².
     fit_intercept : bool, default=True
