@@ -1,9 +1,7 @@
 """The clock of every long job: its deadline, cancellation and progress.
 
-A loop that can take long calls ``clock.check()``; before a step that cannot be interrupted it says how many operations
-the step takes, and the clock refuses a step that would end too late. Operations are counted roughly, and one of them is
-a visit of a compiled loop to a number in memory: a count that is off by some factor moves the end of a search by the
-length of one step, and changes no answer.
+A loop that can take long calls ``clock.check()`` at every turn, or ``clock.count(operations)`` where searches may be
+limited by work instead of time: an operation is a visit of a compiled loop to a number in memory, about.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
-OPERATION = 1e-9  # seconds that a clock allows for one
+OPERATION = 1e-9  # seconds set aside for one, where something is left to do after a search
 
 
 class OutOfTime(Exception):  # noqa: N818 (it ends a search, which is no error)
@@ -58,16 +56,16 @@ class Clock:
         """Seconds since the clock was started."""
         return time.perf_counter() - self.started
 
-    def allows(self, operations: float) -> bool:
-        """Return whether there is time for this number of operations."""
-        return self.deadline == math.inf or self.left >= OPERATION * operations
-
-    def check(self, operations: float = 0.0) -> None:
-        """Raise unless there is time for a step of this number of operations."""
+    def check(self) -> None:
+        """Raise if the time is up, or somebody has called ``cancel``."""
         if self._cancelled.is_set():
             raise Cancelled
-        if not self.allows(operations):
+        if self.left < 0:
             raise OutOfTime
+
+    def count(self, operations: float) -> None:  # noqa: ARG002
+        """Check; where work is limited, count that of the next step."""
+        self.check()
 
     def sooner(self, seconds: float) -> Clock:
         """Return the same clock with an earlier deadline, for work that leaves something to do after it."""

@@ -114,9 +114,9 @@ def test_hints_make_it_cheaper():
 
 def test_work_is_counted_and_not_timed():
     work = Work(1.0)
-    work.check(0.75)
+    work.count(0.75)
     assert (work.left, work.elapsed) == (0.25, 0.75)
     with pytest.raises(OutOfTime):
-        work.check(0.5)
-    work.check(0.25)
+        work.count(0.5)
+    work.count(0.25)
     assert work.left == 0

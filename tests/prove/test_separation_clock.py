@@ -18,11 +18,11 @@ class Countdown(Clock):
         super().__init__()
         self.questions = questions
 
-    def check(self, seconds=0.0):
+    def check(self):
         self.questions -= 1
         if self.questions < 0:
             self.cancel()
-        super().check(seconds)
+        super().check()
 
 
 def quasi():

@@ -20,7 +20,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from flint import fmpz_mat, nmod_mat
+from flint import fmpz_mat
 
 from linsep.clock import Clock
 from linsep.data.arrays import to_floats
@@ -47,6 +47,7 @@ from linsep.prove.numbers.cells import ExactRows
 
 _FEW_ROWS = 14  # that integers solve as fast as floats and a lift do
 _SPARE = 16  # rows beyond the rank that a sample has
+_ELIMINATED = 0.3  # operations of elimination modulo a prime for every row, column, and column again
 
 
 class Constraints:
@@ -309,8 +310,7 @@ class Constraints:
                 if cancels(A, shifts, rows.multipliers):
                     return some, [Fraction(value) for value in rows.multipliers]
         A, shifts = packed_rows(self.data, ids)[:2] if self.is_stored else self.rows(ids)
-        self.clock.check(algebra.operations(A))
-        rows = algebra.dependency(A)
+        rows = algebra.dependency(A, self.clock)
         if rows is None:
             return None
         kept = rows.rows.tolist()
@@ -580,7 +580,7 @@ def independent_columns(data: Data, clock: Clock) -> Array:
         numbers, _ = _whole(data.rows, everyone, some[order], data.offset)
         back = np.argsort(order)
         matrix = algebra.matrix(numbers[:, np.append(len(back), back) if data.offset else back])
-        clock.check(algebra.modular_operations(matrix))
-        independent = algebra.leading(*nmod_mat(matrix, algebra.PRIME).rref())
+        clock.count(_ELIMINATED * n * matrix.ncols() * min(n, matrix.ncols()))
+        independent = algebra.first_independent(matrix.transpose())
         kept = some[[k - data.offset for k in independent if k >= data.offset]]
     return np.sort(kept)

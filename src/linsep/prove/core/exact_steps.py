@@ -26,7 +26,6 @@ from linsep.prove.linear_algebra.algebra import Dependency
 
 _ROUNDS = 40  # working sets tried before stronger means
 _FEW = 400_000  # numbers that are all written out
-_WRITTEN = 2000  # operations of exact coordinates, for each pair of unknowns: no time limit can interrupt flint
 UNKNOWNS = 12_000  # an exact basis of more takes gigabytes
 
 
@@ -51,7 +50,6 @@ def exact_steps(constraints: Constraints, first: Array | None = None, any_contra
             f"double precision cannot decide these data, and an exact search in {constraints.unknowns} unknowns takes "
             f"about {max(1, constraints.unknowns**2 * 24 >> 30)} GB: leave out columns, or use fewer classes at a time"
         )
-    clock.check(_WRITTEN * constraints.unknowns**2)
     equations = constraints.ids[constraints.is_equation(constraints.ids)]
     equations, _, V = constraints.span(equations, list(range(constraints.unknowns)))
     if len(equations):
@@ -62,7 +60,6 @@ def exact_steps(constraints: Constraints, first: Array | None = None, any_contra
         left &= ~constraints.vanish(V) if V.ncols() else False
         if not left.any():
             break
-        clock.check(_WRITTEN * V.ncols() ** 2)
         view = ExactView(constraints, V, left)
         most = 4 * view.dimension + 8
         if first is not None and len(preferred := first[left[first]]) > view.dimension:
@@ -221,8 +218,7 @@ def _chase(view: ExactView, pairs: Array, rng: np.random.Generator) -> tuple[boo
         if not near.w.any() or not near.lowest > 0:
             support = pairs[near.support]
             A = view.rows(support)
-            view.clock.check(algebra.operations(A))
-            dependency = algebra.dependency(A)
+            dependency = algebra.dependency(A, view.clock)
             return (False, None, pairs, None) if dependency is None else (True, None, support, dependency)
         w = view.weights(near.w)
         unmet = view.unmet(w)

@@ -113,7 +113,7 @@ def nearest_point(
             if search.round(tol):
                 break
             if clock is not None:
-                clock.check(_ROUND * Z.size)
+                clock.count(_ROUND * Z.size)
         weights, w = np.zeros(m), search.w
         weights[search.rows[: search.k]] = search.weights[: search.k]
         point = weights @ Z

@@ -24,9 +24,10 @@ from linsep.problem import Array, Floats
 _RIDGE = 1e-12  # of the mean square of the rows below 1: keeps the weights finite where few rows are
 PRODUCT = 1 / 18  # operations of normal equations for every row, column, and column again: BLAS does many at once
 _ELIMINATION = 0.4  # and of elimination, for every column three times
-_PIECE = 5_000_000  # of these between two looks at the clock
+_PIECE, _PRODUCTS = 5_000_000, 10_000_000_000  # of these, and products, between two looks at the clock
 _SINGULAR = 1e-11  # pivots this much below the largest count as zero
-_OFF = 1e-9  # what is left of a row of size about 1 that is not in the span of others
+_FAR_OFF, _OFF = 1e-2, 1e-9  # what is left of a row of size about 1 that is well outside the span of others, or at all
+_BLOCK, _BLOCK_CELLS = 512, 1 << 20  # rows looked at together, at least: few columns take as much time for more
 _SHORT, _FIRST_DAMPING = 0.1, 1e-8  # steps after which the next are damped, and by how much of the mean square
 _FREE_STEPS = 40  # without damping: most often they suffice
 _SAME = 1e-6  # steps this near to 1 are whole steps
@@ -49,9 +50,9 @@ def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit
     for number in range(steps):
         if scores.min() > enough:
             return Fit(w, scores, True)
-        clock.check(PRODUCT * len(below) * Z.shape[1] ** 2)
+        clock.count(PRODUCT * len(below) * Z.shape[1] ** 2)
         A = Z if len(below) == len(Z) else Z[below]
-        H = A.T @ A
+        H = _gram(A, clock)
         size = float(np.trace(H)) / max(1, len(H))
         ridge = 0.0 if damping else _RIDGE * size
         H.flat[:: len(H) + 1] += ridge + damping * size
@@ -86,6 +87,16 @@ def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit
     return Fit(w, scores, False)
 
 
+def _gram(A: Floats, clock: Clock) -> Floats:
+    """Return ``A.T @ A``, in pieces between which the clock is asked."""
+    piece = 1 + _PRODUCTS // (1 + A.shape[1] ** 2)
+    H: Floats = A[:piece].T @ A[:piece]
+    for start in range(piece, len(A), piece):
+        clock.check()
+        H += A[start : start + piece].T @ A[start : start + piece]
+    return H
+
+
 def corners(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats]:
     """Return as few of some rows that cancel as still do, and their weights, given positive weights of all.
 
@@ -93,7 +104,7 @@ def corners(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats]:
     making up for them; where one of these would become negative, the row goes into the basis in its place.
     """
     d = Z.shape[1]
-    clock.check(_ELIMINATION * d**3)
+    clock.count(_ELIMINATION * d**3)
     basis, Y, inverse = _basis(Z, weights, clock)
     others = np.setdiff1d(np.arange(len(Z)), basis)
     if len(basis) == 0 or len(others) == 0:
@@ -102,7 +113,7 @@ def corners(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats]:
     weights = weights.copy()
     piece, part = max(1, _PIECE // d**2), np.empty(len(basis))
     for start in range(0, len(others) - 1, piece):
-        clock.check(d**2 * min(piece, len(others) - start))
+        clock.count(d**2 * min(piece, len(others) - start))
         _take_out(Y, weights, basis, others[start : min(start + piece, len(others) - 1)], inverse, part)
     kept = np.append(basis, others[-1])
     kept = np.sort(kept[weights[kept] > 0])
@@ -124,14 +135,7 @@ def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Flo
                 order[[k, other]] = order[[other, k]]
             basis = heavy[order[:d]]
             return basis, Z, np.ascontiguousarray(lapack.dgetri(lu[:d], np.arange(d))[0] * weights[basis])
-    clock.check(10 * _ELIMINATION * d**3)
-    order, Q = _spanning(A)
-    basis, off = heavy[order], Z - (Z @ Q) @ Q.T
-    light = np.flatnonzero(np.linalg.norm(off, axis=1) > _OFF)  # not in the span of the heavy ones
-    if len(light):
-        clock.check(10 * _ELIMINATION * d**2 * min(d, len(light)))
-        order, more = _spanning(off[light])
-        basis, Q = np.concatenate((basis, light[order])), np.hstack((Q, more))
+    basis, Q = _spanning(Z, np.argsort(-weights, kind="stable"), clock)
     Y = Z @ Q
     try:
         return basis, Y, np.asarray(np.linalg.inv(Y[basis]), np.float64)
@@ -139,12 +143,33 @@ def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Flo
         return basis[:0], Y, Y[:0]
 
 
-def _spanning(A: Floats) -> tuple[Array, Floats]:
-    """Return rows that span all, and an orthonormal basis of their span as columns."""
-    Q, R, order = scipy_linalg().qr(A.T, mode="economic", pivoting=True, check_finite=False)
-    size = np.abs(np.diag(R))
-    rank = int(np.count_nonzero(size > _SINGULAR * size.max(initial=0.0)))
-    return order[:rank], Q[:, :rank]
+def _spanning(Z: Floats, order: Array, clock: Clock) -> tuple[Array, Floats]:
+    """Return rows of size about 1 that span all, the first in ``order``, and an orthonormal basis of their span.
+
+    Those that are far from the span of the ones before come first, so that they are not nearly dependent.
+    """
+    basis, Q, size = np.empty(0, np.intp), np.empty((Z.shape[1], 0)), max(_BLOCK, _BLOCK_CELLS // Z.shape[1])
+    for least in (_FAR_OFF, _OFF):
+        for start in range(0, len(order), size):
+            clock.count(4 * _ELIMINATION * size * Z.shape[1] * (Q.shape[1] + 1))
+            some = order[start : start + size]
+            off = _beyond(Z[some], Q)
+            far = np.flatnonzero(np.linalg.norm(off, axis=1) > least)
+            if len(far):
+                P, R, first = scipy_linalg().qr(off[far].T, mode="economic", pivoting=True, check_finite=False)
+                rank = int(np.count_nonzero(np.abs(np.diag(R)) > least))
+                basis = np.concatenate((basis, some[far[first[:rank]]]))
+                Q = np.hstack((Q, scipy_linalg().qr(_beyond(P[:, :rank].T, Q).T, mode="economic")[0]))
+            if Q.shape[1] == Z.shape[1]:
+                return basis, Q
+    return basis, Q
+
+
+def _beyond(rows: Floats, Q: Floats) -> Floats:
+    """Return what is left of rows beyond the span of orthonormal columns: projected twice, for the sake of rounding."""
+    for _ in range(2 if Q.shape[1] else 0):
+        rows = rows - (rows @ Q) @ Q.T
+    return rows
 
 
 @compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})

@@ -148,7 +148,7 @@ def least_slacks(
     v, h, damping = np.zeros(rows.shape[1]), np.zeros(rows.shape[0]), _DAMPING
     last, sums = list[tuple[Floats, Floats]](), list[float]()
     for _ in range(_STEPS):
-        clock.check(4 * rows.cells)
+        clock.count(4 * rows.cells)
         slack = np.maximum(1 - h, 0)
         sums.append(float(slack @ slack))
         slow = len(sums) > _STEPS_TO_JUDGE and sums[-1] > _SLOW * sums[-1 - _STEPS_TO_JUDGE]
@@ -158,7 +158,7 @@ def least_slacks(
         cells = rows.cells * np.count_nonzero(slack) / len(slack)  # of the rows in the system
         if _inner(pull, eased(pull)) <= _FINE**2 or (enough is not None and enough(pull, slack)):
             break
-        p = _conjugate_gradients(curvature, eased, pull, _ACCURACY, partial(clock.check, 2 * cells))
+        p = _conjugate_gradients(curvature, eased, pull, _ACCURACY, partial(clock.count, 2 * cells))
         steps = [(p, rows.scores(p)), *([(v, h)] if h.any() else []), *last]
         sizes = np.array([np.linalg.norm(scores) for _, scores in steps])
         steps, sizes = [step for step, size in zip(steps, sizes, strict=True) if size > 0], sizes[sizes > 0]
@@ -253,7 +253,7 @@ def _minimized(
 ) -> tuple[Floats, Floats]:
     """Return ``v`` and ``h = Z v`` where ``½ Σ ridge v² + ½ Σ max(0, 1 + shift - h)²`` is least."""
     for _ in range(_STEPS):
-        clock.check(4 * Z.nnz)
+        clock.check()
         slack = np.maximum(0.0, 1.0 + shift - h)
         gradient = ridge * v - Z.T @ slack
         diagonal = ridge + Z2.T @ (slack > 0).astype(np.float64)
@@ -275,4 +275,4 @@ def _direction(A: Any, ridge: Floats, diagonal: Floats, r: Floats, clock: Clock)
     def curvature(p: Floats) -> Floats:
         return np.asarray(ridge * p + A.T @ (A @ p))
 
-    return _conjugate_gradients(curvature, lambda r: r / diagonal, r, 0.05, lambda: clock.check(2 * A.nnz))
+    return _conjugate_gradients(curvature, lambda r: r / diagonal, r, 0.05, clock.check)

@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linsep.clock import OutOfTime
 from linsep.data.arrays import to_floats
 from linsep.data.parallel import scipy_linalg
 from linsep.learn.evaluation import squared_norms
@@ -39,7 +38,6 @@ _CELLS = 1 << 25  # of the rows of a working set, at most
 _SETS, _STEPS = 14, 100  # working sets, and Newton's steps on each
 _DEEP = 8.0  # a row so far on the wrong side makes a contradiction likely, for which 6 rows per unknown suffice
 _FAR_ABOVE = 3.0  # rows of a working set whose score is this many times that of the goal only cost time
-_VISITS = 150  # of all sparse rows in a search, about: what would end without a result is not begun
 _INEQUALITIES = 1 << 25  # of sparse rows of several classes, each with some numbers beside it: more take gigabytes
 _SURELY = 0.5  # of a bound on margins that is to be shown: rounding is not in what is computed here
 _SHORT_FLOATS = 1 << 22  # cells of dense rows from which on they are floats of 32 bits
@@ -140,8 +138,6 @@ def _truncated_newton(constraints: Constraints) -> OraclePlane | Cancel | None:
     c, data, clock = constraints, constraints.data, constraints.clock
     if c.wide_sparse:
         inequalities = c.n * (c.classes if c.classes > 2 else 1)
-        if not clock.allows(_VISITS * max(data.rows.data.size, inequalities)):
-            raise OutOfTime
         if inequalities > _INEQUALITIES:
             return None
         Z, sizes = scaled_rows(c.view)

@@ -26,7 +26,6 @@ _ROWS_TO_CONTRADICT = (20, 50, 100, 200, 400, 800)  # that pull most
 _MOST_SOLVED = 6000  # columns of which a table is written out, about a minute's work
 _SHORT, _COARSE = 40, 12  # bits of sums, so that a solution in floats can begin, and at least of multipliers
 _TRIED, _OF_A_COLUMN = 1.5, 3  # rows among which pivots are looked for, for each column, and those that have it
-_FACTORED = 0.085  # operations of such a solution and its check, for every cell and column
 _TURNED = 0.3  # operations of turning rows, for every row, row again, and column
 
 
@@ -64,7 +63,7 @@ def contradiction(view: ScaledView, ids: Array, weights: Floats, clock: Clock) -
         part = take(data.rows, some // 2)
         assert isinstance(part, Sparse)
         used, columns = np.unique(part.indices, return_inverse=True)
-        clock.check(_TURNED * len(some) ** 2 * len(used))
+        clock.count(_TURNED * len(some) ** 2 * len(used))
         Z = np.zeros((len(some), len(used) + 1))
         lines = np.repeat(np.arange(len(some)), np.diff(part.indptr).astype(np.intp))
         Z[lines, columns] = part.data * view.unit[part.indices]
@@ -91,7 +90,7 @@ def all_that_cancel(view: ScaledView, ids: Array, weights: Floats, clock: Clock)
     n = data.n_features + data.offset
     if not n < len(ids) or n > _MOST_SOLVED or not isinstance(data.rows, Sparse):
         return None
-    clock.check(_FACTORED * (_TRIED * n**3 + 3 * n**3))
+    clock.check()
     ids, weights = ids[order], weights[order] / weights.max()
     X = _with_ones(data, take(data.rows, ids // 2))
     X.data *= np.repeat(np.where(data.y[ids // 2] == 1, 1.0, -1.0), np.diff(X.indptr))
@@ -132,11 +131,12 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, clock: Clock) 
     import scipy.sparse as sp
 
     A, _, used = packed_rows(data, face)
-    clock.check(algebra.operations(A) * (1 + A.ncols() / (1 + A.nrows())))
+    clock.check()
     rows, pivots = algebra.pivots(A)
     others = sorted(set(range(len(used))) - set(pivots))
     columns, rest = used[pivots].tolist(), used[others].tolist()
-    solved, common = algebra.select(A, rows, pivots).solve(algebra.select(A, rows, others)).numer_denom()
+    square = algebra.Square(algebra.select(A, rows, pivots), clock)
+    solved, common = algebra.over_one(*square.solve(algebra.select(A, rows, others)))
     block = data.n_features + data.offset
 
     def exact(w: Floats) -> Any:

@@ -175,7 +175,8 @@ class Pool:
             if max(exact) > 0 and cancels(A, shifts, exact):
                 return algebra.primitive(exact)
         turned = fmpz_mat([[int(sign) * v for v in row] for sign, row in zip(signs.tolist(), A.tolist(), strict=True)])
-        exact = _signed(algebra.dependency(turned) or algebra.nearest(turned, [], np.zeros(0), Clock())[1], signs)
+        clock = Clock()
+        exact = _signed(algebra.dependency(turned, clock) or algebra.nearest(turned, [], np.zeros(0), clock)[1], signs)
         if max(exact) <= 0:
             return None
         highest = max(shifts)

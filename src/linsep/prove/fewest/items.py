@@ -111,7 +111,7 @@ def make_items(data: Data, weights: Array, clock: Clock) -> Items:
 def _ask(clock: Clock, cells: int) -> None:
     """Ask the clock before a step that looks at many cells."""
     if cells > _MANY:
-        clock.check(_CELL * cells)
+        clock.check()
 
 
 def _pairs(points: Array, classes: Array, C: int) -> list[tuple[int, int]]:

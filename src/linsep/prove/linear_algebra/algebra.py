@@ -1,13 +1,16 @@
-"""Exact linear algebra on integer rows: dependencies, null spaces, and Wolfe's algorithm without rounding.
+"""Exact linear algebra on integer rows: systems, dependencies, null spaces, and Wolfe's algorithm without rounding.
 
 Rows are ``fmpz_mat`` matrices; a row may carry any positive factor. Ranks and pivots are found modulo a prime, which
-can only be too small, so whatever is built on them is checked over the integers.
+can only be too small, so whatever is built on them is checked over the integers. Systems are solved by lifting, digit
+by digit (Dixon 1982, *Exact solution of linear equations using p-adic expansions*, Numerische Mathematik 40): short
+solutions come early, and a deadline ends the search for a long one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +21,10 @@ from linsep.problem import Array, Floats
 from linsep.prove.check.integers import over_power
 
 PRIME = 2**63 - 25
-_EXACT = 0.5  # operations of exact elimination for every row, column, column again, and bit: no call of it can be
-# interrupted, so that a time limit is kept only by not beginning what would take too long
-_MODULAR = 0.3  # the same modulo a prime, for every row, column, and column again
+_FEW = 100  # unknowns that flint solves for in a moment
+_DIGIT, _INVERSE = 6.0, 0.7  # operations of a digit for every cell and right side, and of an inverse for n³
+_MORE = 4  # times as many digits as this share of those at hand are found before they are looked at again
+_ROOM = 16  # bits that fractions are shorter than what chance would show
 
 
 class Dependency(NamedTuple):
@@ -46,23 +50,14 @@ def column(values: Floats, exponents: Array | int = 0) -> Any:
     return one_column(over_power(values, exponents)[0].tolist())
 
 
-def operations(A: Any) -> float:
-    """Return about how many operations it takes to solve exactly for one right side, with the rows of ``A``."""
-    ends = {0, A.nrows() - 1} if A.nrows() else ()
-    bits = max((A[i, j].bit_length() for i in ends for j in range(A.ncols())), default=0)
-    return float(_EXACT * min(A.nrows(), A.ncols()) ** 3 * (bits + 30))
-
-
-def modular_operations(A: Any) -> float:
-    """Return about how many operations elimination modulo a prime takes."""
-    return float(_MODULAR * A.nrows() * A.ncols() * min(A.nrows(), A.ncols()))
-
-
 def pivots(A: Any) -> tuple[list[int], list[int]]:
     """Return rows and columns of ``A``, as many as its rank, that cross in an invertible matrix."""
-    columns = leading(*nmod_mat(A, PRIME).rref())
-    rows = leading(*nmod_mat(A, PRIME).transpose().rref())
-    return rows, columns
+    return first_independent(A), first_independent(A.transpose())
+
+
+def first_independent(A: Any) -> list[int]:
+    """Return the first rows that all others depend on."""
+    return leading(*nmod_mat(A, PRIME).transpose().rref()) if A.nrows() and A.ncols() else []
 
 
 def leading(echelon: Any, rank: int) -> list[int]:
@@ -83,7 +78,99 @@ def select(A: Any, rows: list[int], columns: list[int]) -> Any:
     return fmpz_mat(len(rows), len(columns), [table[i][j] for i in rows for j in columns])
 
 
-def dependency(A: Any, near: Sequence[Any] | None = None) -> Dependency | None:
+# ---------------------------------------------------------------------------------------------------------------
+# Systems
+
+
+class Square:
+    """An invertible matrix, and what solving with it takes; one that is singular raises ZeroDivisionError."""
+
+    def __init__(self, A: Any, clock: Clock) -> None:
+        self.A, self.n, self.clock = A, A.nrows(), clock
+
+    @cached_property
+    def inverse(self) -> Any:
+        """The inverse modulo the prime."""
+        self.clock.count(_INVERSE * self.n**3)
+        return nmod_mat(self.A, PRIME).inv()
+
+    def solve(self, B: Any) -> tuple[Any, list[Any]]:
+        """Return integers X and denominators: ``A`` times column k of X is denominator k times column k of ``B``."""
+        n, m = self.n, B.ncols()
+        if n == 0 or m == 0:
+            return fmpz_mat(n, m), [fmpz(1)] * m
+        if n <= _FEW:
+            table = [whole([fmpq(1), *line]) for line in self.A.solve(B).transpose().tolist()]
+            return fmpz_mat(n, m, [line[1 + i] for i in range(n) for line in table]), [line[0] for line in table]
+        X, power, left, digits, goal = fmpz_mat(n, m), fmpz(1), B, list[Any](), 1
+        while True:
+            self.clock.count(_DIGIT * n * n * m)
+            digits.append(fmpz_mat(n, m, list(map(int, (self.inverse * nmod_mat(left, PRIME)).entries()))))
+            left = (left - self.A * digits[-1]) / fmpz(PRIME)
+            if len(digits) < goal:
+                continue
+            X, power = X + _joined(digits) * power, power * fmpz(PRIME) ** len(digits)
+            digits, goal = [], 1 + power.bit_length() // (_MORE * PRIME.bit_length())
+            fractions = _fractions(X, power, self.clock)
+            if fractions is not None:
+                numerators, bottoms = fractions
+                if self.A * numerators == times(B, bottoms):
+                    return fractions
+
+
+def _joined(digits: list[Any]) -> Any:
+    """Return the numbers that some digits in the base of the prime are, the first one last."""
+    if len(digits) == 1:
+        return digits[0]
+    half = len(digits) // 2
+    return _joined(digits[:half]) + _joined(digits[half:]) * fmpz(PRIME) ** half
+
+
+def _fractions(X: Any, power: Any, clock: Clock) -> tuple[Any, list[Any]] | None:
+    """Return short fractions, of one denominator in each column, that residues modulo a power of the prime stand for.
+
+    None if there are none (Wang 1981): the denominator of the entries before most often is that of the next.
+    """
+    longest, half = (power.bit_length() - _ROOM) // 2, power >> 1
+
+    def residue(value: Any) -> Any:
+        value %= power
+        return value - power if value > half else value
+
+    table, bottoms = list[list[Any]](), list[Any]()
+    for line in X.transpose().tolist():
+        clock.check()
+        bottom, tops = fmpz(1), list[Any]()
+        for value in line:
+            top = residue(value * bottom)
+            if abs(top).bit_length() > longest:
+                short = fmpz_mat([[top, 1], [power, 0]]).lll()
+                factor = abs(short[0, 1] if short[0, 1] else short[1, 1])
+                bottom, top = bottom * factor, residue(top * factor)
+                if max(bottom.bit_length(), abs(top).bit_length()) > longest:
+                    return None
+                tops = [factor * each for each in tops]
+            tops.append(top)
+        table.append(tops)
+        bottoms.append(bottom)
+    return fmpz_mat(table).transpose(), bottoms
+
+
+def times(B: Any, factors: list[Any]) -> Any:
+    """Return a matrix with every column times a factor."""
+    table = [value * factor for row in B.tolist() for value, factor in zip(row, factors, strict=True)]
+    return fmpz_mat(B.nrows(), B.ncols(), table)
+
+
+def over_one(X: Any, bottoms: list[Any]) -> tuple[Any, Any]:
+    """Return columns of fractions over a common denominator."""
+    common = fmpz(1)
+    for bottom in bottoms:
+        common = common.lcm(bottom)
+    return times(X, [common // bottom for bottom in bottoms]), common
+
+
+def dependency(A: Any, clock: Clock, near: Sequence[Any] | None = None) -> Dependency | None:
     """Return the positive dependency of rows that are independent but for one relation, or None if there is none.
 
     Of several relations, the result is that with the multipliers ``near`` at the rows that depend on the others.
@@ -100,7 +187,7 @@ def dependency(A: Any, near: Sequence[Any] | None = None) -> Dependency | None:
         left = select(A, rows, columns).transpose()
         right = select(A, others, columns).transpose() * fmpz_mat(len(others), 1, [weights[o] for o in others])
         try:
-            numerators, common = left.solve(-right).numer_denom()
+            numerators, (common,) = Square(left, clock).solve(-right)
         except ZeroDivisionError:
             return None
         for o in others:
@@ -126,47 +213,62 @@ def whole(values: list[Any]) -> list[Any]:
     return [value.p * (common // value.q) for value in values]
 
 
-def null_basis(A: Any) -> Any:
-    """Return the columns of a matrix that span the null space of ``A``, primitive integer vectors."""
-    rows, columns = pivots(A)
-    n = A.ncols()
-    free = sorted(set(range(n)) - set(columns))
-    basis = fmpz_mat(n, len(free))
-    if not free:
-        return basis
-    solution: Any = select(A, rows, columns).solve(select(A, rows, free)) if rows else None
-    for k, j in enumerate(free):
-        entries = whole([fmpq(1), *(-solution[i, k] for i in range(len(rows)))])
-        basis[j, k] = entries[0]
-        for column, entry in zip(columns, entries[1:], strict=True):
-            basis[column, k] = entry
-    return basis
-
-
 def null_vectors(A: Any, start: Any, clock: Clock) -> Any:
     """Return columns that ``A`` takes to zero: positive multiples of those of ``start`` where these are free."""
-    form, rank = nmod_mat(A, PRIME).rref()
-    columns, width = leading(form, rank), start.ncols()
-    free = sorted(set(range(A.ncols())) - set(columns))
+    rows, columns = pivots(A)
+    width, free = start.ncols(), sorted(set(range(A.ncols())) - set(columns))
     if not free:
         return fmpz_mat(start.nrows(), width)
     if not columns:
         return start
-    V = _reconstructed(form, columns, free, A.ncols(), clock)
-    if V is not None and fmpz_mat(A.nrows(), len(free)) == A * V:
-        common = fmpz(1)
-        for k, j in enumerate(free):
-            common = common.lcm(V[j, k])
-        shares = [start[j, c] * (common // V[j, k]) for k, j in enumerate(free) for c in range(width)]
-        return V * fmpz_mat(len(free), width, shares)
-    rows = leading(*nmod_mat(A, PRIME).transpose().rref())
-    chosen = select(start, free, list(range(width)))
-    bound, common = select(A, rows, columns).solve(-(select(A, rows, free) * chosen)).numer_denom()
+    right = select(A, rows, free) * select(start, free, list(range(width)))
+    bound, common = over_one(*Square(select(A, rows, columns), clock).solve(-right))
     vectors = start * common
     for k, j in enumerate(columns):
         for c in range(width):
             vectors[j, c] = bound[k, c]
     return vectors
+
+
+def echelon(A: Any, order: list[int], clock: Clock) -> tuple[list[int], Any]:
+    """Return the columns, first ones in ``order``, that all depend on, and a basis of the null space of ``A``.
+
+    The basis has one column for every other column of ``A``, with one entry outside the first ones.
+    """
+    n = A.ncols()
+    clock.check()
+    ordered = A if order == list(range(n)) else select(A, list(range(A.nrows())), order)
+    lead = first_independent(ordered.transpose())
+    free = sorted(set(range(n)) - set(lead))
+    basis = fmpz_mat(n, len(free))
+    if not free:
+        return sorted(order), basis
+    rows = first_independent(ordered)
+    V, bottoms = Square(select(ordered, rows, lead), clock).solve(select(ordered, rows, free))
+    for k, j in enumerate(free):
+        basis[order[j], k] = bottoms[k]
+        for i, own in enumerate(lead):
+            basis[order[own], k] = -V[i, k]
+    return sorted(order[k] for k in lead), basis
+
+
+class Solver:
+    """Rows that others are to be expressed by; what is needed for all of them is computed once."""
+
+    def __init__(self, A: Any, clock: Clock) -> None:
+        self.A = A
+        self.rows, self.columns = pivots(A)
+        self.square = Square(select(A, self.rows, self.columns).transpose(), clock)
+
+    def express(self, targets: Any) -> tuple[Any, list[Any]]:
+        """Return integers and denominators: row ``k`` of the first times ``A`` is ``q[k]`` times target ``k``."""
+        m = targets.nrows()
+        factors = fmpz_mat(m, self.A.nrows())
+        X, bottoms = self.square.solve(select(targets, list(range(m)), self.columns).transpose())
+        for i, row in enumerate(self.rows):
+            for k in range(m):
+                factors[k, row] = X[i, k]
+        return factors, bottoms
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -203,7 +305,7 @@ def _combined(A: Any, S: list[int], mu: list[Any]) -> Any:
 def _independent(A: Any, start: list[int], weights: Floats) -> tuple[list[int], list[Any]]:
     """Return those of the rows to start from that are linearly independent, with weights of sum 1."""
     table = A.tolist()
-    keep = leading(*nmod_mat(fmpz_mat([table[i] for i in start]), PRIME).transpose().rref()) if start else []
+    keep = first_independent(fmpz_mat([table[i] for i in start])) if start else []
     if not keep:
         return [0], [fmpq(1)]
     multipliers = [fmpq(1 + int(weights[k] * 2**60), 1) for k in keep]
@@ -218,10 +320,9 @@ def _corral(G: Any, S: list[int], multipliers: list[Any], clock: Clock) -> tuple
     """
     while True:
         part = fmpz_mat([[G[i, j] for j in S] for i in S])
-        clock.check(operations(part))
         try:
-            solved = part.solve(fmpz_mat(len(S), 1, [1] * len(S)))
-            mu = [solved[k, 0] for k in range(len(S))]
+            solved, (bottom,) = Square(part, clock).solve(fmpz_mat(len(S), 1, [1] * len(S)))
+            mu = [fmpq(solved[k, 0], bottom) for k in range(len(S))]
             origin = False
         except ZeroDivisionError:  # the origin lies in the affine hull
             basis, _ = part.nullspace()
@@ -240,128 +341,6 @@ def _corral(G: Any, S: list[int], multipliers: list[Any], clock: Clock) -> tuple
         multipliers = [a + theta * (c - a) for a, c in zip(multipliers, wanted, strict=True)]
         keep = [k for k in range(len(S)) if k != worst]
         S, multipliers = [S[k] for k in keep], [multipliers[k] for k in keep]
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Spans and null spaces
-
-
-def echelon(A: Any, order: list[int], clock: Clock) -> tuple[list[int], Any]:
-    """Return the columns, first ones in ``order``, that all depend on, and a basis of the null space of ``A``.
-
-    The basis has one column for every other column of ``A``, with one entry outside the first ones. It is read off
-    the echelon form modulo a prime, which is right if its fractions are short, and checked; else solved for.
-    """
-    n = A.ncols()
-    place = {j: k for k, j in enumerate(order)}
-    if order != list(range(n)):
-        table = A.tolist()
-        A = fmpz_mat(A.nrows(), n, [row[j] for row in table for j in order])
-    clock.check(modular_operations(A))
-    form, rank = nmod_mat(A, PRIME).rref() if A.nrows() else (None, 0)
-    lead = leading(form, rank)
-    free = sorted(set(range(n)) - set(lead))
-    clock.check()
-    V = _reconstructed(form, lead, free, n, clock)
-    if V is None or (A.nrows() and free and fmpz_mat(A.nrows(), len(free)) != A * V):
-        clock.check(operations(A))
-        V = null_basis(A)
-    if order != list(range(n)):
-        table = V.tolist()
-        V = fmpz_mat(n, len(free), [value for j in range(n) for value in table[place[j]]])
-    return sorted(order[j] for j in lead), V
-
-
-def _reconstructed(form: Any, lead: list[int], free: list[int], n: int, clock: Clock) -> Any:
-    """Return the null space that an echelon form modulo a prime shows, with short fractions; None if there are none."""
-    V = fmpz_mat(n, len(free))
-    for k, j in enumerate(free):
-        clock.check()
-        fractions = []
-        for i in range(len(lead)):
-            fraction = _fraction(int(form[i, j])) if lead[i] < j else (0, 1)
-            if fraction is None:
-                return None
-            fractions.append(fraction)
-        common = fmpz(1)
-        for _, denominator in fractions:
-            common = common.lcm(denominator)
-        V[j, k] = common
-        for i, (numerator, denominator) in zip(lead, fractions, strict=True):
-            if numerator:
-                V[i, k] = -numerator * (common // denominator)
-    return V
-
-
-_SHORT = 1 << 31  # numerators and denominators that are told from their residues modulo the prime
-
-
-def _fraction(residue: int) -> tuple[int, int] | None:
-    """Return the fraction of numbers below 2**31 that a residue modulo the prime stands for (Wang 1981)."""
-    if residue < _SHORT:
-        return residue, 1
-    if PRIME - residue < _SHORT:
-        return residue - PRIME, 1
-    r0, r1, t0, t1 = PRIME, residue, 0, 1
-    while r1 >= _SHORT:
-        q = r0 // r1
-        r0, r1, t0, t1 = r1, r0 - q * r1, t1, t0 - q * t1
-    if not 0 < abs(t1) < _SHORT:
-        return None
-    return (r1, t1) if t1 > 0 else (-r1, -t1)
-
-
-def first_independent(A: Any) -> list[int]:
-    """Return the first rows that all others depend on."""
-    return leading(*nmod_mat(A, PRIME).transpose().rref()) if A.nrows() and A.ncols() else []
-
-
-class Solver:
-    """Rows that others are to be expressed by; what is needed for all of them is computed once."""
-
-    def __init__(self, A: Any, clock: Clock) -> None:
-        clock.check(2 * modular_operations(A))
-        self.A, self.clock = A, clock
-        self.rows = first_independent(A)
-        self.columns = leading(*nmod_mat(A, PRIME).rref()) if self.rows else []
-        self.square = select(A, self.rows, self.columns).transpose()
-
-    def express(self, targets: Any) -> tuple[Any, list[Any]]:
-        """Return integers and denominators: row ``k`` of the first times ``A`` is ``q[k]`` times target ``k``.
-
-        Solved modulo a prime, which is right if the fractions are short, and checked; else over the integers.
-        """
-        m = targets.nrows()
-        if not self.rows:
-            return fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
-        table = targets.tolist()
-        right = fmpz_mat(len(self.columns), m, [row[j] for j in self.columns for row in table])
-        solved = nmod_mat(self.square, PRIME).solve(nmod_mat(right, PRIME))
-        factors, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
-        for k in range(m):
-            self.clock.check()
-            fractions = [_fraction(int(solved[i, k])) for i in range(len(self.rows))]
-            if any(each is None for each in fractions):
-                return self._exactly(right)
-            self._put(factors, common, k, [fmpq(*each) for each in fractions if each is not None])
-        total = fmpz_mat(m, targets.ncols(), [common[k] * value for k, row in enumerate(table) for value in row])
-        return (factors, common) if factors * self.A == total else self._exactly(right)
-
-    def _exactly(self, right: Any) -> tuple[Any, list[Any]]:
-        self.clock.check(operations(self.square))
-        m = right.ncols()
-        factors, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
-        solved = self.square.solve(right)
-        for k in range(m):
-            self.clock.check()
-            self._put(factors, common, k, [solved[i, k] for i in range(len(self.rows))])
-        return factors, common
-
-    def _put(self, factors: Any, common: list[Any], k: int, fractions: list[Any]) -> None:
-        for each in fractions:
-            common[k] = common[k].lcm(each.q)
-        for i, each in zip(self.rows, fractions, strict=True):
-            factors[k, i] = each.p * (common[k] // each.q)
 
 
 def one_column(values: list[Any]) -> Any:

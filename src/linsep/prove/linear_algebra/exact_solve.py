@@ -91,7 +91,7 @@ def solve_integers(
     matrix, residual = (inverse, M.data, low, M.indices, M.indptr), (f.copy(), f_low.copy())
     piece = max(1, _PIECE // n**2)
     for start in range(0, rounds + 1, piece):
-        clock.check(n**2 * min(piece, rounds + 1 - start))
+        clock.count(n**2 * min(piece, rounds + 1 - start))
         if not _lift(matrix, residual, beta, signed, start, min(start + piece, rounds + 1)):
             return None
     digits = np.empty((n, rounds), dtype=np.uint64)
@@ -142,7 +142,7 @@ def _rational(digits: Array, leading: Array, beta: int, clock: Clock) -> tuple[l
             # what is left of the denominator is so much shorter, and found from as many fewer digits
             length = min(bits, bits - 2 * (q.bit_length() - _SPARE))
             remainder = ((_integer(parts[len(numerators)]) * q) % (one << bits)) >> (bits - length)
-            clock.check(length**2 / 100)
+            clock.count(length**2 / 100)
             short = fmpz_mat([[remainder, 1], [one << length, 0]]).lll()
             factor = abs(short[0, 1] if short[0, 1] else short[1, 1])
         if factor <= 1:

@@ -54,7 +54,7 @@ def carried_over(verdict: Claim, rows: ExactRows, codes: Array) -> Claim | None:
         refutation = verdict.refutation
         _, matrix, denominators = _inequalities(refutation, rows, codes, len(verdict.classes), verdict.fit_intercept)
         near = [value / bottom for value, bottom in zip(refutation.multipliers, denominators, strict=True)]
-        solved = algebra.dependency(matrix, near)
+        solved = algebra.dependency(matrix, Clock(), near)
         if solved is None:
             return None
         kept = solved.rows.tolist()

@@ -64,9 +64,11 @@ class Work(Clock):
         """Return whether this number of operations may still be done."""
         return self.spent + operations <= self.budget
 
-    def check(self, operations: float = 0.0) -> None:
+    def count(self, operations: float) -> None:
         """Count the operations of a step; raise if they are too many."""
-        super().check(operations)
+        self.check()
+        if not self.allows(operations):
+            raise OutOfTime
         self.spent += operations
 
 
@@ -161,7 +163,7 @@ class RunSearch:
         self.spent = work.spent
         return proof
 
-    def run(self, clock: Clock) -> RunProof | None:
+    def run(self, clock: Work) -> RunProof | None:
         """Look for a proof that the run cannot end with all rows right, or that it can, until the clock ends it.
 
         None also if floats do not suffice. Rows have their numbers among all.
@@ -217,7 +219,7 @@ class RunSearch:
 
     def _equal_rows(self) -> RunProof | None:
         """Return two equal rows of different classes, if there are such and all rows can be held."""
-        self.clock.check(self.parts.work)
+        self.clock.count(self.parts.work)
         if self.size.rows > self.capacity:
             return None
         numbers, data = self.parts.rows(RowsTask(np.arange(self.asked.classes)))
@@ -282,7 +284,7 @@ class RunSearch:
         if certificate is None or certificate.refutation is not None:
             return certificate
         assert certificate.separator is not None
-        self.clock.check(4 * pass_work(len(data.y), data.rows.data.size, isinstance(data.rows, Sparse)))
+        self.clock.count(4 * pass_work(len(data.y), data.rows.data.size, isinstance(data.rows, Sparse)))
         return certificate if separates(certificate.separator, data, strictly=True) else None
 
     def _decided(self, question: RunQuestion, numbers: Array, data: Data) -> Certificate | None:
@@ -298,7 +300,7 @@ class RunSearch:
 
     def _checked(self, question: RunQuestion, numbers: Array, data: Data, proof: Refutation) -> RunProof | None:
         """Return a refutation of some rows as one of all, if the exact check agrees."""
-        self.clock.check(len(proof.rows) * 100 * self.size.cells / self.size.rows)
+        self.clock.count(len(proof.rows) * 100 * self.size.cells / self.size.rows)
         if not contradicts(proof, data):
             return None
         names = np.arange(2)  # of the classes, in all
@@ -321,18 +323,19 @@ def equal_rows(data: Data) -> Array | None:
     return order[(i := apart[np.argmin(order[apart])]) : i + 2] if len(apart) else None
 
 
-def expect_time(data: Data, clock: Clock) -> None:
+def expect_time(data: Data, clock: Work) -> None:
     """Raise OutOfTime where a search will clearly not end within the work that is allowed."""
-    if data.classes == 2 and isinstance(data.rows, Sparse) and data.n_features > WIDE:
-        return  # there it begins no step that it cannot end
     block, n = data.n_features + data.offset, len(data.y)
     unknowns = (data.classes - 1) * block
     rows = min(n * (data.classes - 1), max(2000, 35 * unknowns))
     work = EXPECTED_STEPS * newton.PRODUCT * rows * unknowns**2
     if unknowns > SEVERAL_UNKNOWNS and fits(n, data.classes, block):
         work = likely_work(n, block)
+    if isinstance(data.rows, Sparse) and data.n_features > WIDE:
+        work = VISITS * max(data.rows.data.size, n * data.classes)
     if not clock.allows(work):
         raise OutOfTime
 
 
 EXPECTED_STEPS = 12  # of Newton's method, at least; what would end without a result is not begun
+VISITS = 150  # of all rows of very many sparse columns

@@ -103,14 +103,14 @@ def settle(
     codes = np.arange(parts.classes) if codes is None else codes
     everyone, numbers, rounds = int(parts.size.members[codes >= 0].sum()), first, 0
     while numbers is None or len(numbers) <= limit:
-        clock.check(0 if numbers is None else parts.work)
+        clock.count(0 if numbers is None else parts.work)
         numbers, data = parts.rows(RowsTask(codes, numbers))
         settled = Settled(search(numbers, data), numbers, data)
         if settled.found is None or settled.found.kind == UNKNOWN:
             return settled
         new, uncovered = np.empty(0, np.intp), 0
         if len(numbers) < everyone and not (any_refutation and settled.found.refutation is not None):
-            clock.check(2 * parts.work)
+            clock.count(2 * parts.work)
             new, uncovered = _uncovered(parts, settled, codes, most, integers)
         if watch is not None:
             watch(rounds, len(numbers), uncovered)
