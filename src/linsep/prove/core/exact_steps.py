@@ -26,7 +26,7 @@ from linsep.prove.linear_algebra.algebra import Dependency
 
 _ROUNDS = 40  # working sets tried before stronger means
 _FEW = 400_000  # numbers that are all written out
-UNKNOWNS = 12_000  # an exact basis of more takes gigabytes
+UNKNOWNS, _BYTES = 6000, 160  # of more, four rows for each of them take many gigabytes: so many bytes a pair
 
 
 class Outcome(NamedTuple):
@@ -48,7 +48,7 @@ def exact_steps(constraints: Constraints, first: Array | None = None, any_contra
     if constraints.unknowns > UNKNOWNS:
         raise MemoryError(
             f"double precision cannot decide these data, and an exact search in {constraints.unknowns} unknowns takes "
-            f"about {max(1, constraints.unknowns**2 * 24 >> 30)} GB: leave out columns, or use fewer classes at a time"
+            f"about {max(1, constraints.unknowns**2 * _BYTES >> 30)} GB: leave out columns, or use fewer classes at a time"
         )
     equations = constraints.ids[constraints.is_equation(constraints.ids)]
     equations, _, V = constraints.span(equations, list(range(constraints.unknowns)))

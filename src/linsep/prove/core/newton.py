@@ -20,6 +20,7 @@ from linsep.clock import Clock
 from linsep.compiling import compiled
 from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats
+from linsep.prove.linear_algebra.exact_solve import ROOM
 
 _RIDGE = 1e-12  # of the mean square of the rows below 1: keeps the weights finite where few rows are
 PRODUCT = 1 / 18  # operations of normal equations for every row, column, and column again: BLAS does many at once
@@ -134,7 +135,9 @@ def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Flo
             for k, other in enumerate(swaps.tolist()):
                 order[[k, other]] = order[[other, k]]
             basis = heavy[order[:d]]
-            return basis, Z, np.ascontiguousarray(lapack.dgetri(lu[:d], np.arange(d))[0] * weights[basis])
+            clock.check()
+            inverse = lapack.dgetri(lu[:d], np.arange(d), lwork=ROOM * d)[0]
+            return basis, Z, np.ascontiguousarray(inverse * weights[basis])
     basis, Q = _spanning(Z, np.argsort(-weights, kind="stable"), clock)
     Y = Z @ Q
     try:

@@ -106,6 +106,7 @@ def all_that_cancel(view: ScaledView, ids: Array, weights: Floats, clock: Clock)
     scale = np.append(view.unit, view.constant) if data.offset else view.unit
     W = (sp.diags_array(weights[some]) @ X[some] @ sp.diags_array(scale)).toarray(order="F")
     swaps = scipy_linalg().lapack.dgetrf(W, overwrite_a=True)[1]
+    clock.check()
     del W
     for k, other in enumerate(swaps.tolist()):
         some[[k, other]] = some[[other, k]]

@@ -25,6 +25,7 @@ from linsep.problem import Array, Floats
 from linsep.prove.check.integers import aligned
 from linsep.prove.linear_algebra.algebra import Dependency
 
+ROOM = 128  # columns that LAPACK inverts together: with the room it asks for by default it takes six times as long
 _PIECE = 5_000_000  # numbers looked at between two looks at the clock
 _SPARE = 64  # digits more than needed: a wrong solution passes for one with a chance of 2**-64
 _CLOSE = 4  # in units of the last spare digit
@@ -77,7 +78,8 @@ def solve_integers(
         if flaw != 0:
             return None
         determinant = float(np.log2(np.abs(np.diag(lu))).sum())
-        inverse = lapack.dgetri(lu, swaps, overwrite_lu=True)[0].T
+        clock.check()
+        inverse = lapack.dgetri(lu, swaps, lwork=ROOM * n, overwrite_lu=True)[0].T
         condition = float((np.abs(inverse) @ np.abs(M).sum(axis=1)).max())
         size = float(np.abs(inverse @ f).max())
     if not (condition < 2.0**42 and size < 2.0**40):
