@@ -46,9 +46,10 @@ def exact_steps(constraints: Constraints, first: Array | None = None, any_contra
     """
     clock, rng = constraints.clock, constraints.rng
     if constraints.unknowns > UNKNOWNS:
+        size = max(1, constraints.unknowns**2 * _BYTES >> 30)
         raise MemoryError(
             f"double precision cannot decide these data, and an exact search in {constraints.unknowns} unknowns takes "
-            f"about {max(1, constraints.unknowns**2 * _BYTES >> 30)} GB: leave out columns, or use fewer classes at a time"
+            f"about {size} GB: leave out columns, or use fewer classes at a time"
         )
     equations = constraints.ids[constraints.is_equation(constraints.ids)]
     equations, _, V = constraints.span(equations, list(range(constraints.unknowns)))
