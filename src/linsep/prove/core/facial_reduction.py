@@ -204,7 +204,7 @@ class _FloatSteps:
             most = 2 * c.unknowns + 16
             some = left if len(left) <= most else np.sort(c.rng.choice(left, most, replace=False))
             Z = c.gather(some)
-            more = independent(Z if Q is None else Z @ Q)
+            more = newton.spanning(Z if Q is None else Z @ Q, np.arange(len(Z)), self.clock)[0]
             chosen = np.concatenate((chosen, some[more]))
             if len(some) == len(left) or len(more) == 0:
                 return np.sort(chosen)
@@ -224,13 +224,6 @@ class _FloatSteps:
             both = np.concatenate((one[chosen], other[chosen]))
             self.face.add(both, 1.0 / c.factors(both, c.gather(both)))
             self.exact = both, [Fraction(1)] * len(both)
-
-
-def independent(Z: Floats) -> Array:
-    """Return rows, of size about 1, that all others depend on."""
-    _, R, order = scipy_linalg().qr(Z.T, mode="economic", pivoting=True, check_finite=False)
-    rank = int(np.count_nonzero(np.abs(np.diag(R)) > 10 * _DEPENDENT))
-    return np.asarray(order[:rank])
 
 
 def _spanned(constraints: Constraints, generic: Any, strict: Array) -> bool:

@@ -138,7 +138,7 @@ def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Flo
             clock.check()
             inverse = lapack.dgetri(lu[:d], np.arange(d), lwork=ROOM * d)[0]
             return basis, Z, np.ascontiguousarray(inverse * weights[basis])
-    basis, Q = _spanning(Z, np.argsort(-weights, kind="stable"), clock)
+    basis, Q = spanning(Z, np.argsort(-weights, kind="stable"), clock)
     Y = Z @ Q
     try:
         return basis, Y, np.asarray(np.linalg.inv(Y[basis]), np.float64)
@@ -146,7 +146,7 @@ def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Flo
         return basis[:0], Y, Y[:0]
 
 
-def _spanning(Z: Floats, order: Array, clock: Clock) -> tuple[Array, Floats]:
+def spanning(Z: Floats, order: Array, clock: Clock) -> tuple[Array, Floats]:
     """Return rows of size about 1 that span all, the first in ``order``, and an orthonormal basis of their span.
 
     Those that are far from the span of the ones before come first, so that they are not nearly dependent.
@@ -154,8 +154,8 @@ def _spanning(Z: Floats, order: Array, clock: Clock) -> tuple[Array, Floats]:
     basis, Q, size = np.empty(0, np.intp), np.empty((Z.shape[1], 0)), max(_BLOCK, _BLOCK_CELLS // Z.shape[1])
     for least in (_FAR_OFF, _OFF):
         for start in range(0, len(order), size):
-            clock.count(4 * _ELIMINATION * size * Z.shape[1] * (Q.shape[1] + 1))
             some = order[start : start + size]
+            clock.count(4 * _ELIMINATION * len(some) * Z.shape[1] * (Q.shape[1] + 1))
             off = _beyond(Z[some], Q)
             far = np.flatnonzero(np.linalg.norm(off, axis=1) > least)
             if len(far):

@@ -8,7 +8,6 @@ solutions come early, and a deadline ends the search for a long one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -365,12 +364,11 @@ def primitive(values: list[int]) -> list[int]:
 
 def binary(M: Any) -> tuple[Floats, Array]:
     """Return mantissas in ±[1/2, 1] and exponents of the entries of an integer matrix."""
-    parts, exponents = np.zeros((M.nrows(), M.ncols())), np.zeros((M.nrows(), M.ncols()), dtype=np.int64)
-    for i, row in enumerate(M.tolist()):
-        for j, value in enumerate(row):
-            if value:
-                number = int(value)
-                size = number.bit_length()
-                parts[i, j] = math.ldexp(number >> (size - 64), -64) if size > 64 else math.ldexp(number, -size)
-                exponents[i, j] = size
-    return parts, exponents
+    values, shape = list(map(int, M.entries())), (M.nrows(), M.ncols())
+    try:
+        short, cut = np.array(values, dtype=np.int64), np.zeros(len(values), dtype=np.int64)
+    except OverflowError:
+        cut = np.array([max(0, value.bit_length() - 62) for value in values], dtype=np.int64)
+        short = np.array([value >> beyond for value, beyond in zip(values, cut.tolist(), strict=True)], dtype=np.int64)
+    parts, exponents = np.frexp(short.astype(np.float64))
+    return parts.reshape(shape), (exponents + cut).reshape(shape)
