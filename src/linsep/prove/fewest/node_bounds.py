@@ -416,7 +416,7 @@ class Bounding:
         for j in through.tolist():
             self.search.clock.check()
             basis, level, pi = np.full(D, -1, dtype=np.int64), np.zeros(D), np.zeros(D)
-            state = simplex.cheapest(self.A, prices, -self.A[j], basis, level, pi, 60 * D + 400)
+            state = simplex.cheapest(self.A, prices, -self.A[j], basis, level, pi)
             self.search.wander_after(1)
             if state == simplex.INFEASIBLE and self._put_back(pi):
                 return False
