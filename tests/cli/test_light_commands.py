@@ -23,7 +23,7 @@ COMMANDS = {
     "fit rows.svm -m sparse.linsep --max-iter 20": PLAIN | {"pyarrow"},
     "predict iris.linsep iris.csv": DENSE | {"rich"},
     "predict sparse.linsep rows.svm": PLAIN | {"rich"},
-    "score iris.linsep iris.csv --quiet": DENSE - {"scipy.special"} | {"rich"},
+    "score iris.linsep iris.csv --quiet": SPARSE | {"highspy", "rich"},
     "convert model.linsep model.txt": DENSE | {"pyarrow"},
     "separate iris.csv --proof proof.json --quiet": SPARSE | {"highspy", "rich"},
     "verify proof.json iris.csv": SPARSE | {"highspy"},

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, poisson
 from sklearn.exceptions import ConvergenceWarning
 
 from data import few, quiet
@@ -528,6 +528,14 @@ def test_intervals_are_never_too_narrow(seed):
     near = 1 - 1e-9  # nor wider than need be
     assert low == 0 if wrong == 0 else tail(low, range(wrong, rows + 1)) >= Fraction(delta / 2 * near)
     assert high == 1 if wrong == rows else tail(high, range(wrong + 1)) >= Fraction(delta / 2 * near)
+
+
+@pytest.mark.parametrize(("wrong", "rows"), [(1000, 10**9), (1000, 10**10), (1, 10**12), (10**6, 10**10)])
+def test_intervals_of_very_many_rows_are_narrow(wrong, rows):
+    """Rare events are all but Poisson's."""
+    low, high = clopper_pearson(wrong, rows)
+    assert poisson.sf(wrong - 1, low * rows) == pytest.approx(0.025, rel=1e-2)
+    assert poisson.cdf(wrong, high * rows) == pytest.approx(0.025, rel=1e-2)
 
 
 WAYS = {

@@ -304,6 +304,16 @@ def test_a_warning_says_when_the_gap_is_not_reached():
     certify(margin, X, [0, 1, 0, 1])
 
 
+def test_very_many_rows_as_near_as_the_nearest_beside_moments_in_seconds():
+    """Rounding leaves all of these rows in doubt: integers settle every one."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 5_000)
+    X = np.column_stack((1e9 + 3600.0 * rng.integers(0, 1000, len(y)), y))
+    margin = largest_margin(X, y)
+    assert margin.gap <= 1e-9
+    certify(margin, X, y)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_what_no_plane_separates(form):
     square = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
+from flint import arb
 
 from linsep.data.arrays import to_rows
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
@@ -256,8 +256,7 @@ def _compression(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
         )
     if reason is not None:
         return ErrorBound(name, math.nan, words, assumptions, reason=reason)
-    with localcontext(prec=40):
-        value = upwards((log_choices(n, s) + (n / Decimal(delta)).ln()) / (n - s))
+    value = upwards((log_choices(n, s) + (n / arb(delta)).log()) / (n - s))
     return ErrorBound(name, value, f"{words}; here n = {n}, s = {s}", assumptions)
 
 
@@ -364,29 +363,24 @@ def _of_halfspaces(model: Any, X: Any, y: Any, delta: float) -> tuple[ErrorBound
         )
     n, wrong = len(class_labels(y)), _wrong(model, X, y)
     D = model.coef_.shape[1] + bool(model.fit_intercept)
-    with localcontext(prec=40):
-        log_growth = _log_growth(2 * n, D)
-        bits = 64 * D * Decimal(2).ln()
-        doubled = (8 * (log_growth + (8 / Decimal(delta)).ln()) / n).sqrt() + Decimal(wrong) / n
-        listed = ((bits + (2 / Decimal(delta)).ln()) / (2 * n)).sqrt() + Decimal(wrong) / n
-        if wrong == 0:
-            doubled = min(doubled, 2 * (log_growth + (4 / Decimal(delta)).ln()) / (n * Decimal(2).ln()))
-            listed = min(listed, (bits + (2 / Decimal(delta)).ln()) / n)
-        here = f"; here n = {n}, D = {D}, {wrong} rows wrong"
-        return (
-            ErrorBound(vc, upwards(doubled), growth + here, plain),
-            ErrorBound(finite, upwards(listed), count + here, written),
-        )
+    log_growth, bits = _log_growth(2 * n, D), 64 * D * arb(2).log()
+    doubled = upwards((8 * (log_growth + (8 / arb(delta)).log()) / n).sqrt() + arb(wrong) / n)
+    listed = upwards(((bits + (2 / arb(delta)).log()) / (2 * n)).sqrt() + arb(wrong) / n)
+    if wrong == 0:
+        doubled = min(doubled, upwards(2 * (log_growth + (4 / arb(delta)).log()) / (n * arb(2).log())))
+        listed = min(listed, upwards((bits + (2 / arb(delta)).log()) / n))
+    here = f"; here n = {n}, D = {D}, {wrong} rows wrong"
+    return ErrorBound(vc, doubled, growth + here, plain), ErrorBound(finite, listed, count + here, written)
 
 
-def _log_growth(m: int, D: int) -> Decimal:
+def _log_growth(m: int, D: int) -> arb:
     """Return the logarithm of the most ways in which halfspaces of VC dimension D can label m points (Sauer 1972)."""
     if m <= D:
-        return m * Decimal(2).ln()
+        return m * arb(2).log()
     if D > _SUMMED:
-        return D * (Decimal(1).exp() * m / D).ln()  # an upper bound
+        return D * (m * arb(1).exp() / D).log()  # an upper bound
     total = term = 1
     for i in range(D):
         term = term * (m - i) // (i + 1)
         total += term
-    return Decimal(total).ln()
+    return arb(total).log()

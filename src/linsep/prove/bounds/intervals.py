@@ -1,16 +1,14 @@
-"""Confidence intervals for a proportion."""
+"""Confidence intervals for a proportion, and logarithms of counts, in the ball arithmetic of Arb (Johansson 2017)."""
 
 from __future__ import annotations
 
 import math
-from decimal import Decimal, localcontext
+from collections.abc import Callable
 
 import numpy as np
+from flint import arb, ctx
 
-_DIGITS = 60  # of the logarithms, which cancel: their size is about that of the number of rows
-_ROUNDED = Decimal("1e-30")  # more than rounding to so many digits can add up to
-_STIRLING = 64  # from which on n! is not computed
-_LOG_ROOT_TWO_PI = Decimal("0.918938533204672741780329736405617639861397473637783412817151540")
+_BITS = 192  # of a ball: the logarithms cancel, and their size is about that of the number of rows
 _TERMS = 1 << 16  # of a sum that are added at a time
 
 
@@ -19,8 +17,8 @@ def clopper_pearson(
 ) -> tuple[float, float]:
     """Return the exact interval for a share of which ``wrong`` of ``rows`` were seen (Clopper & Pearson 1934).
 
-    SciPy computes the ends. Each is then moved outward until a bound on the binomial tail at it, with all rounding
-    upwards, is no more than half of one minus the confidence: the interval is never too narrow.
+    Its ends are the doubles from which on an upper bound on the binomial tail is no more than half of one minus the
+    confidence: the interval is never too narrow.
 
     Parameters
     ----------
@@ -40,31 +38,35 @@ def clopper_pearson(
     >>> round(low, 4), round(high, 4)
     (0.0, 0.3085)
     """
-    from scipy.special import betainccinv, betaincinv
-
     tail = (1 - confidence if delta is None else delta) / 2
-    low = 0.0 if wrong == 0 else float(betaincinv(wrong, rows - wrong + 1, tail))
-    high = 1.0 if wrong == rows else float(betainccinv(wrong + 1, rows - wrong, tail))
-    step = math.ulp(low)
-    while low > 0 and at_most(rows - wrong, rows, low, mirrored=True) > tail:
-        low, step = max(0.0, low - step), 2 * step
-    step = math.ulp(high)
-    while high < 1 and at_most(wrong, rows, high) > tail:
-        high, step = min(1.0, high + step), 2 * step
-    return low, high
+    low = high = 0.0
+    if wrong > 0:
+        low = _last(0.0, 1.0, lambda share: at_most(rows - wrong, rows, share, mirrored=True) <= tail)
+    if wrong < rows:
+        high = _last(1.0, 0.0, lambda share: at_most(wrong, rows, share) <= tail)
+    return low, high if wrong < rows else 1.0
+
+
+def _last(good: float, bad: float, holds: Callable[[float], bool]) -> float:
+    """Return the last double on the way from ``good`` to ``bad`` at which something holds."""
+    while (middle := (good + bad) / 2) not in (good, bad):
+        good, bad = (middle, bad) if holds(middle) else (good, middle)
+    return good
 
 
 def at_most(count: int, rows: int, share: float, *, mirrored: bool = False) -> float:
-    """Return an upper bound, tight to a billionth, on the probability of at most ``count`` of ``rows`` events.
+    """Return an upper bound on the probability of at most ``count`` of ``rows`` events.
 
-    They are independent, each of probability ``share``, or of 1 - ``share`` if ``mirrored``. The largest term is
-    computed in decimals, the others by their ratios ``j q / ((n - j + 1) p)``, which fall:
-    what is left out is at most a geometric series.
+    They are independent, each of probability ``share``, or of 1 - ``share`` if ``mirrored``. The bound is tight to a
+    billionth, or 1 where the probability is more than one half. The largest term is that of ``count``; the others
+    follow by their ratios ``j q / ((n - j + 1) p)``, which fall: what is left out is at most a geometric series.
     """
-    with localcontext(prec=_DIGITS):
-        p, q = Decimal(share), 1 - Decimal(share)
+    with ctx.workprec(_BITS):
+        p, q = arb(share), 1 - arb(share)
         p, q = (q, p) if mirrored else (p, q)
-        first = upwards((log_choices(rows, count) + count * p.ln() + (rows - count) * q.ln()).exp())
+        if not count <= (rows + 1) * p:
+            return 1.0
+        first = upwards((log_choices(rows, count) + count * p.log() + (rows - count) * q.log()).exp())
         odds = upwards(q / p)
     total, last, added = 1.0, 1.0, 0
     for start in range(count, 0, -_TERMS):
@@ -78,22 +80,12 @@ def at_most(count: int, rows: int, share: float, *, mirrored: bool = False) -> f
     return min(1.0, math.nextafter(first * total * (1 + (8 * added + 16) * 2.0**-53), 1.0))
 
 
-def log_choices(n: int, s: int) -> Decimal:
-    """Return an upper bound on the logarithm of the number of ways to choose ``s`` of ``n``, off by 1e-13 at most."""
-    with localcontext(prec=_DIGITS):
-        return _log_factorial(n)[1] - _log_factorial(s)[0] - _log_factorial(n - s)[0]
+def log_choices(n: int, s: int) -> arb:
+    """Return the logarithm of the number of ways to choose ``s`` of ``n``."""
+    with ctx.workprec(_BITS):
+        return arb(n + 1).lgamma() - arb(s + 1).lgamma() - arb(n - s + 1).lgamma()
 
 
-def _log_factorial(n: int) -> tuple[Decimal, Decimal]:
-    """Return bounds on ``ln n!``: Stirling's series, whose error has the sign of the first term left out."""
-    if n < _STIRLING:
-        exact = Decimal(math.factorial(n)).ln()
-        return exact - _ROUNDED, exact + _ROUNDED
-    x = Decimal(n)
-    near = (x + Decimal("0.5")) * x.ln() - x + _LOG_ROOT_TWO_PI + 1 / (12 * x) - 1 / (360 * x**3) + 1 / (1260 * x**5)
-    return near - 1 / (1680 * x**7) - _ROUNDED, near + _ROUNDED
-
-
-def upwards(number: Decimal) -> float:
-    """Return a double that is not below a number, nor below what rounding may have taken from it."""
-    return math.nextafter(float(number), math.inf)
+def upwards(number: arb) -> float:
+    """Return a double that is not below a number."""
+    return math.nextafter(float(number.upper()), math.inf)

@@ -27,7 +27,7 @@ GRID = 2**53  # multipliers are whole multiples of 1/GRID
 _UNIT = 2.0**-53  # relative error of one operation
 _TINY = 2.0**-1074  # absolute error of one product that underflows
 _EXACT_SUPPORT = 200  # rows whose plane is solved for in integers
-_EXACT_ROWS, _EXACT_BLOCK = 4096, 64  # rows computed in integers before the coarse bound is taken as it is; at a time
+_EXACT_BLOCK = 64  # rows computed in integers at a time
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -147,48 +147,53 @@ def rounded(value: Fraction, *, up: bool) -> float:
 # Below
 
 
-def lower(hull: Hull, W: Floats, b: Floats, norms: Floats, target: float, clock: Clock) -> float:
-    """Return a lower bound on the margin of the plane: good to ``target`` if doubles are, else by way of integers."""
-    square = _squared(W) + (_squared(b) if hull.form == "augmented" else 0)
-    sure = hull.slacks(W, b).values
-    with np.errstate(over="ignore", invalid="ignore"):
-        sure -= _errors(hull, W, b, norms)
-    sure[~np.isfinite(sure)] = -np.inf
-    least = float(sure.min())
-    if least <= 0 or least < target * root(square, up=True):
-        value = _least_exactly(hull, W, b, sure, clock)
+def lower(hull: Hull, W: Array, b: Array, norms: Floats, target: float, clock: Clock) -> float:
+    """Return a lower bound on the margin of a plane.
+
+    That of a plane of doubles is good to ``target`` if a pass in doubles is, else by way of integers for the rows that
+    it leaves in doubt; that of a plane of fractions comes from all rows in integers.
+    """
+    numbers, scale = _whole(np.column_stack((W, b)))
+    square = sum(int(v) * int(v) for v in (numbers if hull.form == "augmented" else numbers[:, :-1]).ravel()) * scale**2
+    if W.dtype == object:
+        value = _least_of(hull, numbers, scale, np.arange(len(hull.data.y)), clock)
     else:
-        value = Fraction(least)
+        sure = hull.slacks(W, b).values
+        with np.errstate(over="ignore", invalid="ignore"):
+            sure -= _errors(hull, W, b, norms)
+        sure[~np.isfinite(sure)] = -np.inf
+        least = float(sure.min())
+        if least <= 0 or least < target * root(square, up=True):
+            value = _least_exactly(hull, numbers, scale, sure, clock)
+        else:
+            value = Fraction(least)
     if value <= 0:
         return -root(value * value / square, up=True)
     return root(value * value / square, up=False)
 
 
-def lower_exactly(hull: Hull, W: Array, b: Array, clock: Clock) -> tuple[Array, float]:
-    """Return the offsets of a plane of fractions, moved to the middle where they may be, and a bound on its margin."""
-    everyone = np.arange(len(hull.data.y))
-    if hull.form == "affine" and hull.blocks == 1:
-        numbers, common = _over_common(np.column_stack((W, [Fraction(0)])))
-        scores = [score[0] / common for score in _exact_scores(hull, numbers, 0, everyone, clock)]
-        above = min(s for s, c in zip(scores, hull.data.y.tolist(), strict=True) if c == 1)
-        below = max(s for s, c in zip(scores, hull.data.y.tolist(), strict=True) if c == 0)
-        b = np.array([-(above + below) / 2], dtype=object)
-    numbers, _ = _over_common(np.column_stack((W, b)))
-    least = _least_of(hull, numbers, 0, everyone, clock)
-    square = sum(int(v) * int(v) for v in (numbers if hull.form == "augmented" else numbers[:, :-1]).ravel())
-    return b, root(least * least / square, up=False) if least > 0 else -root(least * least / square, up=True)
+def middle(hull: Hull, W: Array, b: Array, which: Array, clock: Clock) -> Array:
+    """Return the offsets of a plane, moved to the middle between some rows where they may be, as fractions."""
+    if hull.form != "affine" or hull.blocks > 1:
+        return b
+    numbers, scale = _whole(np.column_stack((W, np.zeros(1, dtype=W.dtype))))
+    scores = [score[0] for score in _exact_scores(hull, numbers, scale, which, clock)]
+    ahead, behind = (
+        min(t * s for s, c in zip(scores, hull.data.y[which], strict=True) if c == (t > 0)) for t in (1, -1)
+    )
+    return np.array([(behind - ahead) / 2], dtype=object)
 
 
-def _over_common(table: Array) -> tuple[Array, int]:
-    """Return fractions times their common denominator, and it."""
+def _whole(table: Array) -> tuple[Array, Fraction]:
+    """Return doubles or fractions as whole numbers, and what these are multiples of."""
     numbers, common = over_common(table.ravel().tolist())
-    return np.array(numbers, dtype=object).reshape(table.shape), common
+    return np.array(numbers, dtype=object).reshape(table.shape), Fraction(1, common)
 
 
-def _least_of(hull: Hull, numbers: Any, exponent: int, which: Array, clock: Clock) -> Fraction:
-    """Return the least slack of some rows under integer weights, times a power of two, in exact arithmetic."""
+def _least_of(hull: Hull, numbers: Array, scale: Fraction, which: Array, clock: Clock) -> Fraction:
+    """Return the least slack of some rows under whole multiples of ``scale``, in exact arithmetic."""
     values: list[Fraction] = []
-    scores = _exact_scores(hull, numbers, exponent, which, clock)
+    scores = _exact_scores(hull, numbers, scale, which, clock)
     for score, y in zip(scores, hull.data.y[which].tolist(), strict=True):
         if hull.blocks == 1:
             values.append((2 * y - 1) * score[0])
@@ -214,36 +219,27 @@ def _errors(hull: Hull, W: Floats, b: Floats, norms: Floats) -> Floats:
     return bounds
 
 
-def _least_exactly(hull: Hull, W: Floats, b: Floats, sure: Floats, clock: Clock) -> Fraction:
+def _least_exactly(hull: Hull, numbers: Array, scale: Fraction, sure: Floats, clock: Clock) -> Fraction:
     """Return the least slack in exact arithmetic, of rows in turn while their bound lies below what others have."""
-    order = np.argsort(sure)
-    numbers, exponent = over_power(np.concatenate((W, b[:, None]), axis=1))
-    least = _least_of(hull, numbers, exponent, order[:_EXACT_BLOCK], clock)
-    for start in range(_EXACT_BLOCK, len(order), _EXACT_BLOCK):
-        bound = float(sure[order[start]])
-        if bound == -math.inf:  # no pass in doubles bounds these rows: below all that a slack can be
-            top = Fraction(float(np.abs(hull.rows.data).max(initial=0))) * hull.data.n_features
-            beyond = -2 * (top * Fraction(float(np.abs(W).max())) + Fraction(float(np.abs(b).max())))
-        else:
-            beyond = Fraction(bound)
-        if beyond >= least:
+    order, least = np.argsort(sure), Fraction(0)
+    for start in range(0, len(order), _EXACT_BLOCK):
+        if start and float(sure[order[start]]) >= least:
             break
-        if start >= _EXACT_ROWS:
-            return min(least, beyond)
-        least = min(least, _least_of(hull, numbers, exponent, order[start : start + _EXACT_BLOCK], clock))
+        nearest = _least_of(hull, numbers, scale, order[start : start + _EXACT_BLOCK], clock)
+        least = min(least, nearest) if start else nearest
     return least
 
 
-def _exact_scores(hull: Hull, numbers: Any, exponent: int, which: Array, clock: Clock) -> list[list[Fraction]]:
+def _exact_scores(hull: Hull, numbers: Array, scale: Fraction, which: Array, clock: Clock) -> list[list[Fraction]]:
     """Return the scores of some rows in exact arithmetic, one per weight vector."""
     part = take(hull.rows, which)
     values, power = over_power(part.data)
-    scale, one = Fraction(2) ** (power + exponent), Fraction(2) ** exponent
+    fine = Fraction(2) ** power * scale
     scores = []
     for k in range(len(which)):
         clock.check()
         row, columns = _row(part, values, k)
-        scores.append([sum(map(mul, w[:-1][columns], row)) * scale + w[-1] * one for w in numbers])
+        scores.append([sum(map(mul, w[:-1][columns], row)) * fine + w[-1] * scale for w in numbers])
     return scores
 
 
@@ -253,11 +249,6 @@ def _row(rows: Rows, values: Any, k: int) -> tuple[Any, Any]:
         return values[k], slice(None)
     span = slice(int(rows.indptr[k]), int(rows.indptr[k + 1]))
     return values[span], rows.indices[span].astype(np.intp)
-
-
-def _squared(values: Floats) -> Fraction:
-    numbers, exponent = over_power(values.ravel())
-    return Fraction(sum(a * a for a in numbers)) * Fraction(4) ** exponent
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -271,16 +262,6 @@ class ExactPlane(NamedTuple):
     b: Array  # (blocks,) fractions
     pairs: Array  # (k,)
     multipliers: Floats  # (k,)
-
-    def rounded(self, hull: Hull, clock: Clock) -> tuple[Floats, Floats]:
-        """Return weights and offsets as doubles, in the middle between the rows where they may be moved."""
-        W, b = self.W.astype(np.float64), self.b
-        if hull.form == "affine" and hull.blocks == 1:
-            numbers, exponent = over_power(np.append(W, 0.0)[None, :])
-            scores, y = _exact_scores(hull, numbers, exponent, self.pairs // 2, clock), hull.data.y[self.pairs // 2]
-            ahead, behind = (min(t[0] * s for t, c in zip(scores, y, strict=True) if c == (s > 0)) for s in (1, -1))
-            b = np.array([(behind - ahead) / 2], dtype=object)
-        return W, b.astype(np.float64)
 
 
 def optimum(hull: Hull, pairs: Array, clock: Clock) -> ExactPlane | None:

@@ -261,7 +261,8 @@ def _bracket(hull: Hull, near: InRange, point: MarginPoint, gap: float, clock: C
         lower = margin_bracket.lower(hull, W, b, norms, upper * (1 - gap / 2), clock)
     if not lower > 0:  # raises NotSeparable where there is no plane
         W, b = _decided(data, clock)
-        b, lower = margin_bracket.lower_exactly(hull, W, b, clock)
+        b = margin_bracket.middle(hull, W, b, np.arange(len(data.y)), clock)
+        lower = margin_bracket.lower(hull, W, b, norms, 0.0, clock)
     pairs = point.pairs
     enough = lower >= upper * (1 - gap) or (in_doubles and W.dtype == object)
     exact = None if enough else margin_bracket.optimum(hull, pairs, clock)
@@ -270,13 +271,16 @@ def _bracket(hull: Hull, near: InRange, point: MarginPoint, gap: float, clock: C
         bound = margin_bracket.upper(hull, exact.pairs, multipliers, clock)
         if bound < upper:
             pairs, a, upper = exact.pairs, multipliers, bound
-        plane: tuple[Any, Any] = exact.rounded(hull, clock)
-        bound = margin_bracket.lower(hull, *plane, norms, upper * (1 - gap / 2), clock)
+        rows = exact.pairs // data.classes
+        plane: Any = exact.W.astype(np.float64)
+        offsets: Any = margin_bracket.middle(hull, plane, exact.b, rows, clock).astype(np.float64)
+        bound = margin_bracket.lower(hull, plane, offsets, norms, upper * (1 - gap / 2), clock)
         if max(bound, lower) < (0 if in_doubles else _MOST_LOST) * upper:
-            offsets, bound = margin_bracket.lower_exactly(hull, exact.W, exact.b, clock)
-            plane = exact.W, offsets
+            plane = exact.W
+            offsets = margin_bracket.middle(hull, plane, exact.b, np.arange(len(data.y)), clock)
+            bound = margin_bracket.lower(hull, plane, offsets, norms, 0.0, clock)
         if bound > lower:
-            (W, b), lower = plane, bound
+            W, b, lower = plane, offsets, bound
     kept = np.flatnonzero(a)
     pairs = pairs[kept]
     order = np.argsort(pairs)

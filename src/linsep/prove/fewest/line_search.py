@@ -18,7 +18,6 @@ from linsep.compiling import compiled
 
 _compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 _REFRESH = 40  # steps after which scores are computed anew
-_KICK = 100  # steps without gain after which the plane is kicked
 _MET = 6  # wrong rows of which the nearest is taken
 _SORTED = 4096  # break points that are sorted, at most: those of the smallest steps
 
@@ -184,7 +183,7 @@ def improve(Z: Any, cost: Any, V: int, w: Any, steps: int, seed: int) -> int:
     scores(Z, here, s)
     count = _list_wrong(s, wrong)
     best = wrong_cost(s, cost, V)
-    now, idle, everything = best, 0, cost.sum()
+    now, everything = best, cost.sum()
     for step in range(steps):
         if best == 0:
             break
@@ -203,10 +202,7 @@ def improve(Z: Any, cost: Any, V: int, w: Any, steps: int, seed: int) -> int:
             found = wrong_cost(s_new, cost, V)
         else:
             found = everything - right
-        if found > now:
-            idle += 1
-        else:
-            idle = idle + 1 if found == now else 0
+        if found <= now:
             now = found
             here += move * delta
             for i in range(n):
@@ -215,11 +211,5 @@ def improve(Z: Any, cost: Any, V: int, w: Any, steps: int, seed: int) -> int:
         if now < best:
             best = now
             w[:] = here
-        if idle > _KICK:
-            size = math.sqrt(np.dot(w, w) / D)
-            for j in range(D):
-                here[j] = w[j] + 0.1 * size * np.random.normal()
-            scores(Z, here, s)
-            now, idle, count = wrong_cost(s, cost, V), 0, _list_wrong(s, wrong)
     scores(Z, w, s)
     return int(wrong_cost(s, cost, V))

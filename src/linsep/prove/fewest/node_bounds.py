@@ -35,13 +35,11 @@ _SMOOTH = 0.7  # the share of earlier prices in those that new refutations are f
 _NOISE = 0.01  # added to prices
 _MOST = 400  # programs of one round
 _FREE = 30  # of them through rows that are right but priced: without them bounds come out up to 7 % lower
-_FROM_POOL = 200  # refutations of other nodes that are added at once: more make each solution longer
 _PATIENCE = 6.0  # rounds that must gain something together; one asks for a refutation through every wrong row
 _GAIN = 0.002  # of the bound
 _NODE_STEPS = 60  # line searches at a node
 _NODE_WORK = 5e7  # cells that they may look at
 _SHORT = 1e-4  # less is as good as covered
-_BEGINNINGS = 60  # planes that disjoint refutations are looked for: with none, 10^5 rows take three times as long
 _PERTURBED = 1e-5  # costs, by so much at most, relatively
 _SLICE = 5.0  # seconds after which a long program is interrupted to see whether it should go on
 _OPTIONS: dict[str, Any] = {
@@ -211,7 +209,7 @@ class Bounding:
             if effort > _PATIENCE:
                 return False
             asked = self.asked
-            if not (self._from_pool() or self._priced() or self._settled()):
+            if not (self._priced() or self._settled()):
                 return False
             effort += 0.25 + (self.asked - asked) / max(1, int(wrong.sum()))
         return True
@@ -293,13 +291,6 @@ class Bounding:
             exact = sum(k not in self.pool.exact for k, _ in node.packing)
             clock.reserve = 1.2 * self.search.pace * exact + self.search.closing
         return value
-
-    def _from_pool(self) -> int:
-        """Add refutations found elsewhere that the cover lacks."""
-        if not self.pool.cuts:
-            return 0
-        violated = self.pool.usable(self.state) & (self.pool.covered(self.node.y, self.state) < 1 - _SHORT)
-        return self._enlist(np.flatnonzero(violated)[:_FROM_POOL])
 
     def _priced(self) -> int:
         """Add the cheapest refutations through rows that the node's plane has wrong, and through some others."""
@@ -396,30 +387,25 @@ class Bounding:
         return number is not None and self._enlist([number]) > 0
 
     def _first_refutations(self) -> None:
-        """Begin with disjoint refutations; where a row can come back instead, begin again with the better plane."""
-        for pair in self.items.pairs:
-            self._enlist([self.pool.add(np.array(pair), np.zeros(0, dtype=np.intp))])
-        for _ in range(_BEGINNINGS):
-            if self._disjoint():
-                return
-
-    def _disjoint(self) -> bool:
-        """Add disjoint refutations, one per wrong row if possible; return False as soon as a row has come back.
+        """Add disjoint refutations, one per wrong row if possible, unless the row can come back.
 
         Rows near the plane are scarce: they have a high price, and wrong rows near it, which need them, come first.
         """
+        for pair in self.items.pairs:
+            self._enlist([self.pool.add(np.array(pair), np.zeros(0, dtype=np.intp))])
         scores = self._scores()
         through = np.flatnonzero(scores <= 0)
-        through = through[np.argsort(-scores[through], kind="stable")]
         prices = np.where(scores > 0, 1.0 / (0.05 + np.maximum(scores, 0.0) / self._typical()), np.inf)
         left, D, n = self.items.cost.copy(), self.A.shape[1], len(self.A)
-        for j in through.tolist():
+        for j in through[np.argsort(-scores[through], kind="stable")].tolist():
             self.search.clock.check()
+            if self.A[j] @ self.node.w > 0:  # it came back with another
+                continue
             basis, level, pi = np.full(D, -1, dtype=np.int64), np.zeros(D), np.zeros(D)
-            state = simplex.cheapest(self.A, prices, -self.A[j], basis, level, pi, 60 * D + 400)
+            state = simplex.cheapest(self.A, prices, -self.A[j], basis, level, pi)
             self.search.wander_after(1)
-            if state == simplex.INFEASIBLE and self._put_back(pi):
-                return False
+            if state == simplex.INFEASIBLE:
+                self._put_back(pi)
             if state != simplex.OPTIMAL:
                 continue
             number = self.pool.add(np.append(basis[(level > 1e-9) & (basis < n)], j), np.zeros(0, dtype=np.intp))
@@ -428,4 +414,3 @@ class Bounding:
             left[used] -= 1
             for item in used[left[used] <= 0].tolist():
                 prices[item * self.V : (item + 1) * self.V] = np.inf
-        return True

@@ -16,7 +16,7 @@ from linsep.compiling import compiled
 
 _compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 DEAR = 1e5  # price of an artificial column; what still uses one has no solution, or none worth having
-_ZERO = 1e-9  # a reduced price, a level or a pivot no larger is rounding
+_ZERO, _PIVOT = 1e-9, 1e-8  # a reduced price, or a pivot, no larger is rounding
 _BLOCK = 2048  # columns looked at before the best of them enters
 _AFRESH = 60  # changes of the basis between two inversions
 
@@ -36,52 +36,31 @@ def _column(A: Any, j: int, a: Any) -> None:
 
 
 @_compiled
-def _start(A: Any, b: Any, basis: Any, inverse: Any) -> None:
-    """Begin with artificial columns."""
-    n, D = A.shape
-    inverse[:] = 0.0
-    for i in range(D):
-        basis[i] = n + i if b[i] >= 0.0 else n + D + i
-        inverse[i, i] = 1.0 if b[i] >= 0.0 else -1.0
-
-
-@_compiled
 def _invert(A: Any, b: Any, basis: Any, inverse: Any, level: Any) -> bool:
     """Compute the inverse of the basis and the levels; False if the basis is not fit to go on from."""
-    D = A.shape[1]
-    work = np.zeros((D, 2 * D))
-    a = np.empty(D)
+    D = basis.size
+    work = np.zeros((D, 2 * D))  # by Gauss and Jordan
     for k in range(D):
-        _column(A, basis[k], a)
-        for i in range(D):
-            work[i, k] = a[i]
+        _column(A, basis[k], level)
+        work[:, k] = level
         work[k, D + k] = 1.0
     for k in range(D):
-        p = k
-        for i in range(k + 1, D):
-            if abs(work[i, k]) > abs(work[p, k]):
-                p = i
+        p = k + np.abs(work[k:, k]).argmax()
         if abs(work[p, k]) < 1e-11:
             return False
-        if p != k:
-            for j in range(2 * D):
-                work[k, j], work[p, j] = work[p, j], work[k, j]
-        pivot = work[k, k]
         for j in range(k, 2 * D):
-            work[k, j] /= pivot
+            work[k, j], work[p, j] = work[p, j], work[k, j]
+        work[k, k:] /= work[k, k]
         for i in range(D):
-            if i != k and work[i, k] != 0.0:
-                factor = work[i, k]
+            factor = work[i, k]
+            if i != k and factor != 0.0:
                 for j in range(k, 2 * D):
                     work[i, j] -= factor * work[k, j]
-    for i in range(D):
-        level[i] = 0.0
-        for j in range(D):
-            inverse[i, j] = work[i, D + j]
-            level[i] += inverse[i, j] * b[j]
-        if level[i] < -1e-7:
-            return False
-        level[i] = max(level[i], 0.0)
+    inverse[:] = work[:, D:]
+    level[:] = np.dot(inverse, b)
+    if level.min() < -1e-7:
+        return False
+    np.maximum(level, 0.0, level)
     return True
 
 
@@ -90,7 +69,7 @@ def _enter(A: Any, price: Any, pi: Any, first: int) -> Any:
     """Return the column of most negative reduced price in the first block that has one, and where the block ends."""
     n, D = A.shape
     best, value, looked, j = -1, -_ZERO, 0, first
-    while looked < n:
+    while looked < n and best < 0:
         stop = min(n, j + _BLOCK, j + n - looked)
         for i in range(j, stop):
             if price[i] == np.inf:
@@ -102,32 +81,25 @@ def _enter(A: Any, price: Any, pi: Any, first: int) -> Any:
                 best, value = i, reduced
         looked += stop - j
         j = stop if stop < n else 0
-        if best >= 0:
-            break
     return best, j
 
 
 @_compiled
-def _leave(direction: Any, level: Any, basis: Any, careful: bool) -> int:
-    """Return the place whose level falls to zero first; among near ties the largest pivot, or the first if careful."""
-    D = level.size
+def _leave(direction: Any, level: Any) -> int:
+    """Return the place whose level falls to zero first, among near ties that of the largest pivot; -1 for none."""
     limit = np.inf
-    for i in range(D):
-        if direction[i] > 1e-8:
+    for i in range(level.size):
+        if direction[i] > _PIVOT:
             limit = min(limit, (level[i] + 1e-10) / direction[i])
     out = -1
-    for i in range(D):
-        if direction[i] > 1e-8 and level[i] / direction[i] <= limit:
-            better = out < 0
-            if not better:
-                better = basis[i] < basis[out] if careful else direction[i] > direction[out]
-            if better:
-                out = i
+    for i in range(level.size):
+        if direction[i] > _PIVOT and level[i] / direction[i] <= limit and (out < 0 or direction[i] > direction[out]):
+            out = i
     return out
 
 
 @_compiled
-def cheapest(A: Any, price: Any, b: Any, basis: Any, level: Any, pi: Any, rounds: int) -> int:
+def cheapest(A: Any, price: Any, b: Any, basis: Any, level: Any, pi: Any) -> int:
     """Solve from ``basis`` (or from scratch if it starts with -1 or does not fit); basis, levels and prices are set.
 
     A price of infinity bars a column.
@@ -135,47 +107,37 @@ def cheapest(A: Any, price: Any, b: Any, basis: Any, level: Any, pi: Any, rounds
     n, D = A.shape
     inverse, a, direction = np.empty((D, D)), np.empty(D), np.empty(D)
     fit = basis[0] >= 0
-    if fit:
-        for i in range(D):
-            if basis[i] < n and price[basis[i]] == np.inf:
-                fit = False
+    for i in range(D):
+        fit = fit and (basis[i] >= n or price[basis[i]] < np.inf)
     if not (fit and _invert(A, b, basis, inverse, level)):
-        _start(A, b, basis, inverse)
         for i in range(D):
-            level[i] = abs(b[i])
-    at, still = 0, 0
-    for turn in range(rounds):
+            basis[i] = n + i if b[i] >= 0.0 else n + D + i
+        _invert(A, b, basis, inverse, level)
+    at = 0
+    for turn in range(60 * D + 400):
         if turn % _AFRESH == _AFRESH - 1 and not _invert(A, b, basis, inverse, level):
             return LOST
-        for j in range(D):
-            pi[j] = 0.0
+        pi[:] = 0.0
         for i in range(D):
             c = price[basis[i]] if basis[i] < n else DEAR
-            if c != 0.0:
-                for j in range(D):
-                    pi[j] += c * inverse[i, j]
-        entering, at = _enter(A, price, pi, at if n > _BLOCK else 0)
+            for j in range(D):
+                pi[j] += c * inverse[i, j]
+        entering, at = _enter(A, price, pi, at)
         if entering < 0:
-            for i in range(D):
-                if basis[i] >= n and level[i] > 1e-7:
-                    return INFEASIBLE
-            return OPTIMAL
+            return INFEASIBLE if (level[basis >= n] > 1e-7).any() else OPTIMAL
         _column(A, entering, a)
         for i in range(D):
             direction[i] = 0.0
             for j in range(D):
                 direction[i] += inverse[i, j] * a[j]
-        out = _leave(direction, level, basis, still > 2 * D)
+        out = _leave(direction, level)
         if out < 0:
             return LOST
         step = level[out] / direction[out]
-        still = still + 1 if step <= 1e-12 else 0
         for i in range(D):
             level[i] = max(level[i] - step * direction[i], 0.0)
         level[out] = step
-        pivot = direction[out]
-        for j in range(D):
-            inverse[out, j] /= pivot
+        inverse[out] /= direction[out]
         for i in range(D):
             if i != out and direction[i] != 0.0:
                 for j in range(D):
@@ -187,13 +149,9 @@ def cheapest(A: Any, price: Any, b: Any, basis: Any, level: Any, pi: Any, rounds
 @_compiled
 def batch(A: Any, price: Any, through: Any, bases: Any, levels: Any, states: Any, pis: Any) -> None:
     """Solve for several rows: ``b = -A[through[k]]``; basis ``k`` is where to start from, -1 for from scratch."""
-    D = A.shape[1]
-    b = np.empty(D)
     price = price.copy()  # other threads have it too
     for k in range(through.size):
-        for j in range(D):
-            b[j] = -A[through[k], j]
         kept = price[through[k]]
         price[through[k]] = np.inf
-        states[k] = cheapest(A, price, b, bases[k], levels[k], pis[k], 60 * D + 400)
+        states[k] = cheapest(A, price, -A[through[k]], bases[k], levels[k], pis[k])
         price[through[k]] = kept
