@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +16,9 @@ import numpy as np
 from linsep.compiling import compiled
 from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Dense, Rows, count, take
-from linsep.prove.check.integers import WORD, Normal, integer_cells, lengths, mantissas, sum_signs
+from linsep.prove.check.integers import WORD, Normal, lengths, mantissas
 
-_FEW = 8  # rows that are summed up one by one
+_TOGETHER = 256  # rows that are Python's integers at a time
 _FAR = 5000  # beyond every exponent of a float
 Exact = Callable[[Array], Array]  # numbers of rows -> the signs asked for
 
@@ -116,15 +117,12 @@ def signs(rows: Rows, which: Array, w: Array | Normal, exact: Exact | None = Non
         elif exact is not None:
             return
         doubt = np.flatnonzero(side == _DOUBT)
-        v = normal.whole if len(doubt) else []
-        if dense and len(doubt) > _FEW and np.isfinite(rows.data[chunk[doubt]]).all():
-            table, fits = integer_cells(rows.data[chunk[doubt]], constant=True)
-            side[doubt[fits]] = sum_signs(table[fits], v)
-            doubt = doubt[~fits]
-        for k in doubt.tolist():
-            (row,) = exact_rows(rows, chunk[k : k + 1], len(w) - 1)
-            total = sum(value * v[j] for j, value in zip(row.columns, row.values, strict=True))
-            side[k] = (total > 0) - (total < 0)
+        for some in np.split(doubt, range(_TOGETHER, len(doubt), _TOGETHER)):
+            for k, row in zip(
+                some.tolist(), exact_rows(rows, chunk[some], len(w) - 1) if len(some) else (), strict=True
+            ):
+                total = sum(map(mul, row.values, map(normal.whole.__getitem__, row.columns)))
+                side[k] = (total > 0) - (total < 0)
 
     in_parallel(settle, len(which), len(w) if dense else len(rows.data) // max(1, count(rows)) + 1)
     doubt = np.flatnonzero(sides == _DOUBT)

@@ -7,7 +7,9 @@ check.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import flint
@@ -30,6 +32,7 @@ from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Claim,
 
 _MANY = 1000  # rows of a contradiction whose rank is worth a look at the columns first
 _SIGNS = np.array([-1, 1], dtype=np.int8)
+SignsOf = Callable[[Array, Array], Array]
 
 
 def holds(verdict: Claim, data: Data, *, certain: bool = False) -> bool:
@@ -67,8 +70,12 @@ def _finite(w: Array) -> bool:
     return w.dtype == object or bool(np.isfinite(w).all())
 
 
-def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:
-    """Return whether every row is on its side; unless ``strictly``, rows may be on the plane, but not all of them."""
+def separates(plane: Separator, data: Data, *, strictly: bool, signs_of: SignsOf | None = None) -> bool:
+    """Return whether every row is on its side; unless ``strictly``, rows may be on the plane, but not all of them.
+
+    ``signs_of`` returns the exact signs of some rows, by number, on a plane, where the rows are only near the numbers.
+    """
+    signs_of = signs_of or partial(signs, data.rows)
     try:
         W, b = plane.per_class()
     except (AttributeError, OverflowError, ValueError):  # not numbers, or not finite
@@ -82,7 +89,7 @@ def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:
         return False  # such a row is on the plane between its class and another
     for label, rival in ((1, 0),) if two else itertools.permutations(sorted(first.values()), 2):
         which = np.arange(len(data.y)) if two else np.flatnonzero(like[data.y] == label)
-        side = signs(data.rows, which, difference(full[label], full[rival]))
+        side = signs_of(which, difference(full[label], full[rival]))
         if two:  # rows of class 0 ask for the opposite sign
             side *= _SIGNS[data.y]
         if side.min(initial=1) < (1 if strictly else 0):

@@ -32,18 +32,20 @@ class Fingerprint:
         n = count(rows)
         if isinstance(rows, Sparse):
             rows = _in_order(rows, self.n_features)
-        step = max(1, _CELLS * n // max(1, rows.data.size))
+        step = max(1, min(n, _CELLS * n // max(1, rows.data.size)))
         words = np.empty(0)
+        ends = np.arange(step + 1, dtype=np.uint64) * np.uint64(self.n_features)
+        columns = np.tile(np.arange(self.n_features, dtype=np.uint32), step if isinstance(rows, Dense) else 0)
         for start in range(0, n, step):
             stop = min(start + step, n)
             self._names.update(self._spelled(y[start:stop]))
             counts = np.empty(stop - start, dtype="<i8")
             if isinstance(rows, Dense):
-                words = _room(words, counts.size * self.n_features)
-                length = _dense_words(np.ascontiguousarray(rows.data[start:stop]), counts, words)
+                part = Sparse(rows.data[start:stop].ravel(), columns, ends[: counts.size + 1])
             else:
-                words = _room(words, 2 * int(rows.indptr[stop] - rows.indptr[start]))
-                length = _sparse_words(*rows, start, self.n_features, counts, words)
+                part = rows._replace(indptr=rows.indptr[start : stop + 1])
+            words = _room(words, 2 * int(part.indptr[-1] - part.indptr[0]))
+            length = _words(*part, self.n_features, counts, words)
             if length < 0:
                 raise ValueError("X contains NaN or infinity")
             self._counts.update(counts.data)
@@ -85,40 +87,15 @@ def _in_order(rows: Sparse, n_features: int) -> Sparse:
 
 
 @compiled()
-def _dense_words(data, counts, words):
-    """Write what is hashed of the cells of rows, in words of 8 bytes; return how many, or -1 if one is not finite."""
-    numbers = words.view(np.int64)
-    k = 0
-    for i in range(data.shape[0]):
-        c = 0
-        finite = True
-        for j in range(data.shape[1]):
-            value = float(data[i, j])
-            c += value != 0.0
-            finite &= value - value == 0.0
-        if not finite:
-            return -1
-        counts[i] = c
-        if 2 * c > data.shape[1]:
-            for j in range(data.shape[1]):
-                words[k + j] = float(data[i, j]) + 0.0  # 0 for -0
-            k += data.shape[1]
-            continue
-        for j in range(data.shape[1]):
-            if data[i, j] != 0:
-                numbers[k] = j
-                words[k + 1] = float(data[i, j])
-                k += 2
-    return k
+def _words(data, indices, indptr, n_features, counts, words):
+    """Write what is hashed of rows, each with its columns in order, in words of 8 bytes.
 
-
-@compiled()
-def _sparse_words(data, indices, indptr, start, n_features, counts, words):
-    """Write the same of some rows, from ``start``, that are given by their columns in order."""
+    Return how many words, or -1 if a number is not finite.
+    """
     numbers = words.view(np.int64)
     k = 0
     for i in range(counts.size):
-        first, end = int(indptr[start + i]), int(indptr[start + i + 1])
+        first, end = int(indptr[i]), int(indptr[i + 1])
         c = 0
         for p in range(first, end):
             c += data[p] != 0

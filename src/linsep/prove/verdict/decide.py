@@ -7,7 +7,6 @@ two classes is one of all, and a column that one class is weakly beyond makes it
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -25,7 +24,7 @@ from linsep.prove.core import presolve
 from linsep.prove.core.constraints import Constraints, as_plane, independent_columns
 from linsep.prove.core.exact_steps import Outcome
 from linsep.prove.core.facial_reduction import solve, solve_in_floats
-from linsep.prove.core.oracles import SEVERAL_UNKNOWNS, few_rows, truncated_newton
+from linsep.prove.core.oracles import SEVERAL_UNKNOWNS, few_rows
 from linsep.prove.core.presolve import Certificate, Presolved, peel, presolved, unpeeled, weakly_beyond
 from linsep.prove.core.scaled_view import WIDE, sums
 from linsep.prove.core.wide_rows import weak_plane
@@ -188,42 +187,21 @@ class VerdictSearch:
     # Several classes
 
     def _of_several(self, data: Data, pairs: Array) -> Certificate | None:
-        """Settle several classes by fewer, where that can be done."""
-        if self.any_contradiction:
-            return None
+        """Settle many classes by two near ones that contradict each other and a column that one class is beyond."""
         many = (data.classes - 1) * (data.n_features + data.offset) > SEVERAL_UNKNOWNS
-        weak = None if many and not len(pairs) else weakly_beyond(data, self.clock)
-        if weak is not None:
-            if len(pairs):
-                return Certificate(QUASI, weak, _of_equal_rows(data, pairs[0]))
-            outcome = solve(self.last, any_contradiction=True)
-            settled = certificate(self.last, outcome)
-            return settled if settled.kind == SEPARABLE else Certificate(QUASI, weak, settled.refutation)
-        if not many or len(data.y) <= data.n_features:
+        if self.any_contradiction or not (len(pairs) or (many and len(data.y) > data.n_features)):
             return None
-        for a, b in self._suspects(data):
+        contradiction = None if len(pairs) == 0 else _of_equal_rows(data, pairs[0])
+        for a, b in nearest_classes(data) if contradiction is None else ():
             which = np.flatnonzero((data.y == a) | (data.y == b))
             codes = (data.y[which] == b).astype(np.intp)
             pair = self._part(data._replace(rows=some_rows(data.rows, which), y=codes, classes=2), which)
-            refutation = None if pair is None else pair.refutation
-            if refutation is not None:
-                weak = weakly_beyond(data, self.clock)
-                if weak is None:
-                    return None
-                rivals = np.where(refutation.rivals == 1, b, a)
-                return Certificate(QUASI, weak, Refutation(which[refutation.rows], refutation.multipliers, rivals))
-        return None
-
-    def _suspects(self, data: Data) -> Iterator[tuple[int, int]]:
-        """Yield pairs of classes that may contradict each other: the nearest, then those that no weights get right."""
-        yield from nearest_classes(data)
-        if truncated_newton(self.first) is None and self.first.best is not None:
-            _, ids, slack = self.first.best
-            rows, rivals = np.divmod(ids, data.classes)
-            low, high = np.sort((data.y[rows], rivals), axis=0)
-            pull = np.bincount(low * data.classes + high, slack)
-            pairs = [divmod(pair, data.classes) for pair in np.argsort(-pull, kind="stable").tolist() if pull[pair] > 0]
-            yield from pairs[: worth_of_all(pairs, np.bincount(data.y, minlength=data.classes))]
+            if pair is not None and pair.refutation is not None:
+                rivals = np.where(pair.refutation.rivals == 1, b, a)
+                contradiction = replace(pair.refutation, rows=which[pair.refutation.rows], rivals=rivals)
+                break
+        weak = None if contradiction is None else weakly_beyond(data, self.clock)
+        return None if weak is None else Certificate(QUASI, weak, contradiction)
 
     # -----------------------------------------------------------------------------------------------------------
     # Out of time

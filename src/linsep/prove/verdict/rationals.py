@@ -20,11 +20,11 @@ from linsep.data.arrays import is_sparse
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import DataError
 from linsep.problem import Array, Rows, Values
-from linsep.prove.check.exact_signs import Row, sides
-from linsep.prove.check.fast_check import plane_fits, refutation_fits
+from linsep.prove.check.exact_signs import Row
+from linsep.prove.check.fast_check import refutation_fits, separates
 from linsep.prove.check.fast_facts import inequalities, normals, rank, total
 from linsep.prove.check.integers import over_common
-from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, SEPARABLE, UNKNOWN, Claim, Refutation
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, SEPARABLE, UNKNOWN, Claim, Data, Refutation
 from linsep.prove.core.constraints import LongConstraints
 from linsep.prove.core.facial_reduction import solve
 from linsep.prove.linear_algebra import algebra
@@ -83,21 +83,10 @@ def holds_rationally(verdict: Claim, rows: ExactRows, codes: Array) -> bool:
         verdict.kind == SEPARABLE
     ):
         return False
-    if plane is not None and not _separates(verdict, rows, codes):
+    data = Data(rows.near, codes, verdict.n_features, len(verdict.classes), verdict.fit_intercept)
+    if plane is not None and not separates(plane, data, strictly=verdict.kind == SEPARABLE, signs_of=rows.signs):
         return False
     return refutation is None or _contradicts(verdict, refutation, rows, codes)
-
-
-def _separates(verdict: Claim, rows: ExactRows, codes: Array) -> bool:
-    """Return whether every row is on its side, strictly if that is claimed, or not all on the plane."""
-    assert verdict.separator is not None
-    W, b = verdict.separator.per_class()
-    classes = len(verdict.classes)
-    if not plane_fits(W, b, classes, verdict.n_features, verdict.fit_intercept):
-        return False
-    side = sides(verdict.separator, codes, classes, rows.signs)
-    rivals = np.arange(classes) != codes[:, None]
-    return bool((side[rivals] >= (verdict.kind == SEPARABLE)).all() and side.any())
 
 
 def _contradicts(verdict: Claim, refutation: Refutation, rows: ExactRows, codes: Array) -> bool:
