@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 import linsep
-from linsep.prove.regression import categories
 from regression_oracle import answers
 
 
@@ -36,10 +35,9 @@ def rank(vectors):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["binomial", "poisson"])
-@pytest.mark.parametrize("fewest", [0, 300])
-def test_absorbed_factors_answer_as_columns_would(family, fewest, monkeypatch):
-    """With 0, columns of categories are eliminated, however few they are."""
-    monkeypatch.setattr(categories, "FEWEST", fewest)
+@pytest.mark.parametrize("unit", [1, 0.1])
+def test_absorbed_factors_answer_as_columns_would(family, unit):
+    """Columns of categories are eliminated from sparse rows; 0.1 and 0.2 are no integers, one is twice the other."""
     rng, seen, done = np.random.default_rng(len(family)), set(), 0
     while done < 80:
         n, k = int(rng.integers(4, 11)), int(rng.integers(0, 3))
@@ -53,7 +51,7 @@ def test_absorbed_factors_answer_as_columns_would(family, fewest, monkeypatch):
         done += 1
         separated, statuses, columns = expected(X, y, factors, family)
         kind = "overlap" if not any(separated) else "complete" if all(separated) else "quasi"
-        for design in (X, sp.csr_array(X)):
+        for design in (X * unit, sp.csr_array(X * unit)):
             found = linsep.separation(design, y, family=family, absorb=factors)
             assert found.separated.tolist() == np.flatnonzero(separated).tolist()
             assert [status for _, status, _ in found.coefficients] == statuses
@@ -66,14 +64,14 @@ def test_absorbed_factors_answer_as_columns_would(family, fewest, monkeypatch):
 
 
 @pytest.mark.slow
-def test_eliminated_categories_answer_as_other_columns_do(monkeypatch):
-    """Dense columns are never eliminated; sparse ones are."""
-    monkeypatch.setattr(categories, "FEWEST", 0)
+def test_eliminated_categories_answer_as_other_columns_do():
+    """Columns of dense rows, most of which are not 0, are not eliminated; those of sparse ones are."""
     rng, seen = np.random.default_rng(3), set()
-    for trial in range(60):
+    for trial in range(90):
         n = int(rng.integers(8, 40))
         factors = [rng.integers(0, int(rng.integers(2, 9)), n) for _ in range(2)]
-        X = np.column_stack([rng.integers(-3, 4, (n, 2)), *(f == v for f in factors for v in np.unique(f)[1:])])
+        x = rng.integers(-3, 4, (n, 2)) if trial % 2 else rng.normal(size=(n, 2)) * [1, 1e60]
+        X = np.column_stack([x, *(f == v for f in factors for v in np.unique(f)[1:])])
         y = rng.integers(0, 3, n) / 2 if trial % 3 == 0 else rng.integers(0, 2, n)
         y = np.where(factors[0] == 1, factors[1] % 2, y)
         options = {"alias": "keep" if trial % 5 == 0 else "drop", "fit_intercept": trial % 4 > 0}
@@ -136,6 +134,41 @@ def test_hundreds_of_levels():
         found.predict_status(X)
     with pytest.raises(ValueError, match="the model has 15,001 coefficients, those of absorbed factors among them"):
         linsep.separation(X[:, :1], y, family="poisson", absorb=[np.arange(n) * 5 + k for k in range(5)])
+
+
+@pytest.mark.parametrize("values", ["decimal", "binary"])
+def test_a_factor_beside_numbers_is_no_harder_than_its_rows(values):
+    """All rows of one level have one response, the others overlap: facial reduction took 20 s for its 200 columns."""
+    rng, n = np.random.default_rng(0), 3000
+    X, f, g = np.round(rng.normal(size=(n, 2)), 1), rng.integers(0, 200, n), rng.integers(0, 10, n)
+    y = rng.integers(0, 2, n)
+    y[f == 3] = 1
+    found = linsep.separation(X, y, absorb=[f, g], values=values, time_limit=10)
+    infinite = {name: status for name, status in zip(found.names, found.statuses, strict=True) if status != "finite"}
+    assert (found.kind, found.rank, infinite) == ("quasi", 211, {"factor0=3": "+inf", "factor1=9": "aliased"})
+    assert found.separated.tolist() == np.flatnonzero(f == 3).tolist()
+    assert found.check()
+
+
+def test_two_factors_of_many_levels():
+    """The columns of the larger factor are eliminated; all rows of a level of the other are 0."""
+    rng, n = np.random.default_rng(0), 20_000
+    f, g = rng.integers(0, 500, n), rng.integers(0, 150, n)
+    y = rng.poisson(0.5, n)
+    y[g == 3] = 0
+    found = linsep.separation(rng.normal(size=(n, 2)), y, family="poisson", absorb=[f, g], time_limit=30)
+    assert (found.kind, found.rank, found.statuses[:2]) == ("quasi", 651, ["finite", "finite"])
+    assert found.separated.tolist() == np.flatnonzero(g == 3).tolist()
+
+
+def test_a_column_of_categories_that_depends_on_the_intercept():
+    rng = np.random.default_rng(0)
+    X, y = np.column_stack((np.ones(50), rng.normal(size=50))), rng.integers(0, 2, 50)
+    for some in ([0], [0, 1]):
+        dense, sparse = (linsep.separation(each[:, some], y) for each in (X, sp.csr_array(X)))
+        assert (dense.statuses, dense.aliased) == (sparse.statuses, sparse.aliased)
+        assert sparse.statuses[1] == "aliased"
+        assert sparse.check()
 
 
 def test_a_row_with_a_level_of_its_own_beside_equations():

@@ -25,10 +25,10 @@ from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.exact_steps import Outcome
 from linsep.prove.linear_algebra import algebra
 from linsep.prove.linear_algebra.algebra import Solver, entries, first_independent, one_column
+from linsep.prove.regression.families import constraints_of, differences, integers
 
-FEWEST = 300  # unknowns for which it is worth while
-_OTHERS = 100  # unknowns beside the categories, at most
-_CELLS = 1 << 27  # of the rows in these: a gigabyte
+_CELLS = 1 << 27  # of the rows in the other unknowns: a gigabyte of machine numbers
+_LONG_CELLS = 1 << 24  # integers of Python
 _WORD = 1 << 62  # sums below it are machine integers
 _PAIRS = 2  # of every category to begin with: fewer take more rounds, more a larger problem
 _DIMENSIONS = 2000  # a basis of more takes gigabytes
@@ -42,7 +42,8 @@ class Categories:
     block: Array  # the unknown of every category
     category: Array  # of every row
     others: list[int]  # the other unknowns
-    x: Array  # (rows, others) integers
+    x: Array  # (rows, others) integers: machine ones, or objects that are the cells times a power of two
+    power: int = 0  # its exponent
 
     @cached_property
     def sides(self) -> tuple[Array, Array]:
@@ -66,7 +67,7 @@ class Categories:
     def products(self, gamma: list[int], rows: Any = slice(None)) -> Any:
         """Return ``x·γ`` of rows: machine integers, or objects where they are too long."""
         x = self.x[rows]
-        if int(np.abs(x).max(initial=0)) * sum(map(abs, gamma)) < _WORD:
+        if x.dtype != object and int(np.abs(x).max(initial=0)) * sum(map(abs, gamma)) < _WORD:
             return x @ np.array(gamma, dtype=np.int64)
         total: Any = np.zeros(len(x), dtype=object)
         for j, value in enumerate(gamma):
@@ -78,7 +79,7 @@ class Categories:
         """Return ``γ`` with unknowns of categories that make one row of each of these zero."""
         full = [0] * self.system.unknowns
         for value, u in zip(gamma, self.others, strict=True):
-            full[u] = value
+            full[u] = value << self.power
         if any(gamma):
             for u, score in zip(self.block[self.category[rows]].tolist(), self.products(gamma, rows), strict=True):
                 full[u] = -int(score)
@@ -94,18 +95,23 @@ class Categories:
 
     def constraints(self, first: Array, second: Array, ungrouped: Array) -> Constraints:
         """Return rows ``x_first - x_second >= 0``, and some rows without a category, in the other unknowns."""
-        X = np.vstack((self.x[first] - self.x[second], self.x[ungrouped]))
         y = np.concatenate((np.ones(len(first), dtype=np.intp), self.system.data.y[ungrouped]))
         equal = np.concatenate((np.zeros(len(first), dtype=bool), self.system.equal[ungrouped]))
+        if self.x.dtype == object:
+            nothing = np.full(len(ungrouped), -1)
+            cells = differences(self.x, np.concatenate((first, ungrouped)), np.concatenate((second, nothing)))
+            system = constraints_of(cells, y, equal=equal)
+            system.clock = self.system.clock
+            return system
+        X = np.vstack((self.x[first] - self.x[second], self.x[ungrouped]))
         data = Data(Dense(np.ascontiguousarray(X)), y, X.shape[1], 2, False)
         return Constraints(data, equal, clock=self.system.clock)
 
 
-def categories_of(system: Constraints, fewest: int | None = None) -> Categories | None:
-    """Return the categories of a wide sparse system; None if it has too many unknowns beside them, or is not one."""
+def categories_of(system: Constraints) -> Categories | None:
+    """Return the categories of a sparse system; None if no more unknowns are theirs than others."""
     data, rows, d = system.data, system.data.rows, system.data.n_features
-    fewest = FEWEST if fewest is None else fewest
-    if system.basis is not None or data.classes != 2 or not isinstance(rows, Sparse) or system.unknowns <= fewest:
+    if system.basis is not None or data.classes != 2 or not isinstance(rows, Sparse):
         return None
     indices, n = rows.indices.astype(np.intp), len(data.y)
     counts = np.bincount(indices[rows.data != 0], minlength=d)
@@ -121,23 +127,25 @@ def categories_of(system: Constraints, fewest: int | None = None) -> Categories 
         if (category[members] < 0).all():
             category[members] = len(block)
             block.append(j)
-        elif counts[j] * 2 > n and len(block) > fewest:
-            break
     others = np.setdiff1d(np.arange(d), block)
-    if len(others) > _OTHERS or n * (len(others) + 1) > _CELLS:
+    if len(block) <= len(others) or n * (len(others) + 1) > _CELLS:
         return None
     position = np.full(d, -1, dtype=np.intp)
     position[others] = np.arange(len(others))
     inside = position[indices] >= 0
-    cells = rows.data[inside]
-    if not (np.rint(cells) == cells).all() or not float(np.abs(cells.astype(np.float64)).max(initial=0)) < 2.0**53:
-        return None
-    x = np.zeros((n, len(others) + data.offset), dtype=np.int64)
-    x[lines[inside], position[indices[inside]]] = cells.astype(np.int64)
+    x = np.zeros((n, len(others) + data.offset), dtype=rows.data.dtype)
+    x[lines[inside], position[indices[inside]]] = rows.data[inside]
     if data.offset:
         x[:, -1] = 1
+    power = 0
+    if (np.rint(x) == x).all() and float(np.abs(x.astype(np.float64)).max(initial=0)) < 2.0**53:
+        x = x.astype(np.int64)
+    elif x.size <= _LONG_CELLS:
+        x, power = integers(x)
+    else:
+        return None
     unknowns = [*others.tolist(), *([d] if data.offset else [])]
-    return Categories(system, np.array(block, dtype=np.intp), category, unknowns, x)
+    return Categories(system, np.array(block, dtype=np.intp), category, unknowns, x, power)
 
 
 def kept_columns(c: Categories, order: list[int]) -> tuple[list[int], Any]:
@@ -242,7 +250,7 @@ class EliminatedFace:
         c = self.c
         direction = [0] * c.system.unknowns
         for value, u in zip(self.gamma, c.others, strict=True):
-            direction[u] = 2 * value
+            direction[u] = 2 * value << c.power
         for u, low, high in zip(c.block.tolist(), self.low.tolist(), self.high.tolist(), strict=True):
             if low >= 0 and high >= 0:
                 direction[u] = -int(self.values[low]) - int(self.values[high])
@@ -318,7 +326,8 @@ class EliminatedFace:
     def express(self, c: dict[int, Fraction]) -> dict[int, Fraction]:
         """Return multipliers, by number, of rows that cancel, whose sum is a function in their span."""
         zero_rows = dict(zip(self.c.block[self.tight].tolist(), self.low[self.tight].tolist(), strict=True))
-        left, total = [c.get(u, Fraction(0)) for u in self.c.others], dict[int, Fraction]()
+        left = [c.get(u, Fraction(0)) * (1 << self.c.power) for u in self.c.others]
+        total = dict[int, Fraction]()
         for u, value in c.items():
             if u in zero_rows:
                 row = zero_rows[u]

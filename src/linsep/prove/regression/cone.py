@@ -27,7 +27,7 @@ from linsep.prove.core.exact_steps import Outcome
 from linsep.prove.core.presolve import peel
 from linsep.prove.linear_algebra import algebra
 from linsep.prove.linear_algebra.algebra import Solver, entries, first_independent, one_column, primitive
-from linsep.prove.regression.categories import Categories, EliminatedFace, categories_of, kept_columns
+from linsep.prove.regression.categories import EliminatedFace, categories_of, kept_columns
 
 _POWERS = (2, 3, 5, 9, 17, 65, 1025)  # of these sizes of a direction may be powers
 _BITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # of a direction that might do
@@ -111,7 +111,16 @@ def reduce(system: Constraints, order: list[int]) -> RegressionFace:
     with quiet_algebra():
         wide = categories_of(system)
         if wide is not None:
-            return _eliminated(wide, order)
+            columns, aliases = kept_columns(wide, order)
+            narrow = system.within(columns)
+            wide = categories_of(narrow) if aliases.ncols() else wide
+            if wide is not None:
+                face = EliminatedFace(wide, _outcome)
+                separated = np.zeros(2 * system.n, dtype=bool)
+                separated[system.ids] = face.strict
+                direction = face.direction if face.strict.any() else [0] * len(columns)
+                canceling = ConeCombination(*face.canceling)
+                return RegressionFace(narrow, columns, aliases, face.spanning, direction, separated, canceling, face)
         spanning, columns, aliases = system.span(system.ids, order)
         outcome = _outcome(system)
         narrow = system.within(columns)
@@ -121,23 +130,6 @@ def reduce(system: Constraints, order: list[int]) -> RegressionFace:
             direction = _shortened(narrow, primitive([full[j] for j in columns]), outcome)
         canceling = ConeCombination(outcome.ids.astype(np.intp), outcome.multipliers)
         return RegressionFace(narrow, columns, aliases, spanning, direction, outcome.strict, canceling)
-
-
-def _eliminated(wide: Categories, order: list[int]) -> RegressionFace:
-    """Find the same for a system with many columns of categories."""
-    columns, aliases = kept_columns(wide, order)
-    narrow = wide.system.within(columns)
-    if aliases.ncols():
-        again = categories_of(narrow, 0)
-        assert again is not None
-        wide = again
-    face = EliminatedFace(wide, _outcome)
-    separated = np.zeros(2 * narrow.n, dtype=bool)
-    separated[narrow.ids] = face.strict
-    direction = face.direction if face.strict.any() else [0] * len(columns)
-    return RegressionFace(
-        narrow, columns, aliases, face.spanning, direction, separated, ConeCombination(*face.canceling), face
-    )
 
 
 def columns_of(system: Constraints, ids: Array, order: list[int]) -> tuple[list[int], Any]:

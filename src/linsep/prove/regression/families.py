@@ -47,6 +47,9 @@ _LARGEST = 2.0**900  # doubles up to here leave space for sums
 _WIDE = 12_000  # unknowns; an exact basis of more takes gigabytes
 _FEW_CELLS = 1 << 12  # which are integers at once; of more the doubles near to them come first
 _DENSE = 10_000_000  # cells of a sparse matrix that may be written out
+_BLOCK = 1000  # rows that are Python's integers at a time
+_SAMPLE = 1000  # rows that show whether a matrix has columns of categories
+_ZEROS = 0.75  # share of its cells then
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,9 @@ def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
     return model, design
 
 
-def _constraints(design: Cells, code: Array, offset: bool = False, classes: int = 2, equal: Any = None) -> Constraints:
+def constraints_of(
+    design: Cells, code: Array, offset: bool = False, classes: int = 2, equal: Any = None
+) -> Constraints:
     """Return the constraints of rows of some classes, in the exact numbers that the matrix may only be near to."""
     matrix = design.matrix.tocsr() if is_sparse(design.matrix) else np.ascontiguousarray(design.matrix)
     data = Data(to_rows(matrix), code.astype(np.intp), matrix.shape[1], classes, offset)
@@ -101,7 +106,11 @@ def _by_class(
     if len(which) < given.n:
         exact = None if design.exact is None else design.exact.take(which)
         design = design._replace(matrix=design.matrix[which], exact=exact)
-    system = _constraints(design, code, given.offset, C, equal)
+    if C == 2 and design.exact is None and _has_categories(design.matrix):
+        import scipy.sparse as sp
+
+        design = design._replace(matrix=sp.csr_array(design.matrix))  # whose columns of categories can be eliminated
+    system = constraints_of(design, code, given.offset, C, equal)
     names, columns, scales = list(given.names), list(range(d)), design.scales
     if given.offset:
         names, columns, scales = [INTERCEPT, *names], [d, *columns], [1, *scales]
@@ -109,6 +118,15 @@ def _by_class(
     first = which[system.ids // C]
     prefixed = [prefix + name for prefix in prefixes for name in names]
     return Model(system, prefixed, order, scales * (C - 1), first, np.full(len(first), -1), tuple(classes))
+
+
+def _has_categories(matrix: Any) -> bool:
+    """Return whether most columns of a dense matrix are 0 and 1, and most cells 0, by some of its rows."""
+    if is_sparse(matrix):
+        return False
+    some = matrix[:: len(matrix) // _SAMPLE + 1]
+    zero = some == 0
+    return bool(np.count_nonzero(zero) > _ZEROS * some.size and np.mean((zero | (some == 1)).all(axis=0)) > 0.5)
 
 
 def _binomial(given: Given, design: Cells) -> Model:
@@ -171,7 +189,7 @@ def _ordinal(given: Given, design: Cells) -> Model:
     wide = Cells(_beside(left, design.matrix[owners]), scales, [Fraction(0)] * len(scales), exact, design.rough)
     names = [f"{low}|{high}" for low, high in itertools.pairwise(classes)] + list(given.names)
     first = np.concatenate((owners, np.full(K - 2, -1)))
-    system = _constraints(wide, np.concatenate((sign, np.ones(K - 2))))
+    system = constraints_of(wide, np.concatenate((sign, np.ones(K - 2))))
     return Model(system, names, list(range(len(names))), scales, first, np.full(len(first), -1), classes)
 
 
@@ -256,17 +274,25 @@ def _differences(given: Given, design: Cells, first: Any, second: Any) -> Model:
         cells = Cells(difference, scales, design.shifts)
     else:
         whole, scales = _integers(design)
+        cells = differences(whole, first, second)
+    return Model(constraints_of(cells, np.ones(len(first))), names, list(range(len(names))), scales, first, second)
 
-        def read(rows: Any) -> list[list[int]]:
-            found: list[list[int]] = (whole[first[rows]] - whole[second[rows]]).tolist()
-            return found
 
-        near: Array = np.empty((len(first), len(scales)))
-        for k in range(len(first)):
-            near[k] = [nearest(value) for value in whole[first[k]] - whole[second[k]]]
-        exact = ExactRows(LongDecimals(near, read, lambda: False), DECIMAL)
-        cells = Cells(near, [1] * len(scales), design.shifts, exact, not (np.abs(near) <= _LARGEST).all())
-    return Model(_constraints(cells, np.ones(len(first))), names, list(range(len(names))), scales, first, second)
+def differences(whole: Array, first: Array, second: Array) -> Cells:
+    """Return rows of integers of any length minus others, or minus nothing where the number of these is -1."""
+
+    def read(rows: Any) -> list[list[int]]:
+        owners, others = first[rows], second[rows]
+        found: list[list[int]] = (whole[owners] - np.where((others < 0)[:, None], 0, whole[others])).tolist()
+        return found
+
+    near: Array = np.empty((len(first), whole.shape[1]))
+    for k in range(0, len(first), _BLOCK):
+        near[k : k + _BLOCK] = [[nearest(value) for value in row] for row in read(slice(k, k + _BLOCK))]
+    width = whole.shape[1]
+    exact = ExactRows(LongDecimals(near, read, lambda: False), DECIMAL)
+    rough = not (np.abs(near) <= _LARGEST).all()
+    return Cells(near, [1] * width, [Fraction(0)] * width, exact, rough)
 
 
 def _exact_difference(a: Any, b: Any) -> Any:
@@ -295,10 +321,16 @@ def _integers(design: Cells) -> tuple[Array, list[int]]:
         return np.array(rows, dtype=object).reshape(X.shape), scales
     if is_sparse(X) and X.shape[0] * X.shape[1] > _CELLS:
         raise DataError("X", "differences of rows of a sparse matrix have more digits than 64 bits hold: round it")
-    columns = [over_power(column) for column in (X.toarray() if is_sparse(X) else X).T]
-    power = max((-exponent for _, exponent in columns if exponent < 0), default=0)  # one: directions stay short
+    whole, power = integers(X.toarray() if is_sparse(X) else X)
+    return whole, [scale << power for scale in scales]
+
+
+def integers(x: Array) -> tuple[Array, int]:
+    """Return numbers times one power of two as integers of Python, and its exponent: directions stay short."""
+    columns = [over_power(column) for column in x.T]
+    power = max((-exponent for _, exponent in columns if exponent < 0), default=0)
     table = [whole << (exponent + power) for whole, exponent in columns]
-    return np.array(table, dtype=object).T, [scale << power for scale in scales]
+    return np.array(table, dtype=object).reshape(x.shape[::-1]).T, power
 
 
 FAMILIES: dict[str, Any] = {
