@@ -197,9 +197,11 @@ class RegressionInput:
             raise ValueError("--event needs --family cox")
         if model.failures is not None and model.family != "binomial":
             raise ValueError("--failures needs --family binomial")
+        from linsep.prove.regression.table import open_columns
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataNote)  # they become notes of the result
-            source = open_table(data, **table.options)
+            source = open_columns(data, **table.options)
             build = _by_target if model.formula is None else _by_formula
             return build(source, model, table)
 
@@ -208,19 +210,6 @@ class RegressionInput:
         from linsep.prove.regression.documents import reading_of
 
         return reading_of(separation.given, self.table, self.parts, self.missing)
-
-
-def open_table(data: str, **options: Any) -> Any:
-    """Open a file of which nothing is known yet but the names of its columns."""
-    from linsep.data.read import read
-    from linsep.data.schema import Layout
-    from linsep.data.tables import TableSource
-
-    source = read(data, labels=False, layout=Layout(()), **options)
-    if not isinstance(source, TableSource):
-        message = f"{source.options.format} files have no column names: use CSV, JSON Lines, Parquet or Arrow"
-        raise ValueError(f"{source.files[0].name}: {message}")
-    return source
 
 
 def _named(source: Any, *wanted: str | None) -> list[str]:
@@ -253,28 +242,22 @@ def _modeled(X: Any, y: Any, options: dict[str, Any], model: ModelOptions, table
 
 
 def _by_formula(probe: Any, model: ModelOptions, table: TableOptions) -> RegressionInput:
-    from linsep.prove.regression.inputs import formula_columns
-    from linsep.prove.regression.table import read_table
+    from linsep.prove.regression.inputs import formula_table, response_columns
 
     assert model.formula is not None
     if table.missing == "indicator":
         raise ValueError("--missing indicator adds columns that no formula names: use --missing zero or --missing drop")
-    names = probe.column_names
     strata, weights = _named(probe, model.strata), _named(probe, model.weights)
     absorb = _named(probe, *model.absorb or ())
-    used = {*formula_columns(model.formula, names), *strata, *weights, *absorb}
-    left = model.formula.partition("~")[0].strip()
-    response = [*formula_columns(left, names), *strata, *weights, *absorb]
-    source = probe.with_options(layout=None, keep_index=True, ignore=tuple(name for name in names if name not in used))
-    frame = read_table(source, dict(source.layout.columns), frozenset(response)).complete(response, table.missing)
+    frame = formula_table(probe, model.formula, [*strata, *weights, *absorb], table.missing)
     options = {
         "strata": strata[0] if strata else None,
         "weights": weights[0] if weights else None,
         "absorb": absorb or None,
     }
-    two = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
-    response_columns = list(two.groups()) if two else [left.strip("`")]
-    parts = [*response_columns, *strata, *weights] if all(each in frame.columns for each in response_columns) else []
+    left = model.formula.partition("~")[0].strip()
+    response = response_columns(left)
+    parts = [*response, *strata, *weights] if all(each in frame.columns for each in response) else []
     return RegressionInput(_modeled(model.formula, frame, options, model, frame), frame, parts, left, table.missing)
 
 

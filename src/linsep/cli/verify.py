@@ -219,15 +219,14 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
 
 def _separation_table(reading: dict[str, Any] | None, data: str) -> Any:
     """Return a table with the columns that a document uses, read as it says; a table of a design is one of numbers."""
-    from linsep.cli.regression import open_table
     from linsep.data.schema import NUMBER, WORD
-    from linsep.prove.regression.table import read_table
+    from linsep.prove.regression.table import open_columns, read_table
 
     if reading is None:
-        source = open_table(data, decimal=".", thousands="", dates=False)
+        source = open_columns(data, decimal=".", thousands="", dates=False)
         names = source.column_names
         return read_table(source, dict.fromkeys(names, NUMBER), frozenset(names))
-    source = open_table(data, delimiter=reading["delimiter"], **_signs(reading))
+    source = open_columns(data, delimiter=reading["delimiter"], **_signs(reading))
     flat = [each for column in reading["columns"] for each in column.get("product", [column])]
     kinds = {each["column"]: each.get("kind", NUMBER) for each in flat if "level" not in each}
     for each in flat:

@@ -16,7 +16,6 @@ import numpy as np
 
 from linsep.data.arrays import is_sparse
 from linsep.data.matrices import is_frame, is_records, native, table_source
-from linsep.data.read import read
 from linsep.data.schema import NUMBER, WORD, Layout
 from linsep.data.tables import TableSource
 from linsep.errors import DataError, ParameterError
@@ -40,7 +39,7 @@ from linsep.prove.regression.responses import (
     refuse_missing,
     several_spellings,
 )
-from linsep.prove.regression.table import ModelTable, read_table, unknown
+from linsep.prove.regression.table import ModelTable, open_columns, read_table, unknown
 
 _REFUSED = {
     "gaussian": "least squares always has a finite estimate",
@@ -236,8 +235,6 @@ def _plain_array(X: Any) -> Array:
         raise DataError("", "X has complex numbers")
     if matrix.dtype.kind not in "biufO":
         raise DataError("", f"X must be numbers, got {matrix.dtype}")
-    if matrix.dtype == np.uint64 and (matrix.max(initial=0) >= 1 << 63):
-        return matrix.astype(object)
     if matrix.dtype.kind == "f" and matrix.dtype.itemsize > 8:
         raise DataError("", "X has numbers longer than 64 bits: give them as Fraction, or round them to float64")
     if matrix.dtype == np.uint64:
@@ -333,22 +330,24 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
     return matrix, response, options
 
 
+def formula_table(source: TableSource, formula: str, named: list[str], missing: str) -> ModelTable:
+    """Return the columns of a file that a formula names, and others, of which no cell may be missing."""
+    names = source.column_names
+    needed = [*formula_columns(formula.partition("~")[0], names), *named]
+    used = {*formula_columns(formula, names), *named}
+    ignored = tuple(name for name in names if name not in used)
+    source = source.with_options(layout=None, keep_index=True, ignore=ignored)
+    assert source.layout is not None
+    return read_table(source, dict(source.layout.columns), frozenset(needed)).complete(needed, missing)
+
+
 def _formula_table(formula: str, frame: Any, named: list[str]) -> tuple[ModelTable, list[str]]:
     """Return the columns that a formula and options name, and the names of all columns."""
     if isinstance(frame, ModelTable):
         return frame, frame.columns if frame.source is None else frame.source.column_names
     if isinstance(frame, str | os.PathLike):
-        probe: Any = read(frame, labels=False, layout=Layout(()))
-        if not isinstance(probe, TableSource):
-            raise DataError(probe.files[0].name, f"{probe.options.format} files have no columns that a formula names")
-        columns = probe.column_names
-        wanted = [*formula_columns(formula, columns), *named]
-        source: Any = probe.with_options(
-            layout=None, keep_index=True, ignore=tuple(name for name in columns if name not in wanted)
-        )
-        response = frozenset(formula_columns(formula.partition("~")[0], columns))
-        table = read_table(source, dict(source.layout.columns), response)
-        return table.complete([*response, *named], "error"), columns
+        source = open_columns(frame)
+        return formula_table(source, formula, named, "error"), source.column_names
     frame = native(frame)
     if frame is None or not (is_frame(frame) or is_records(frame)):
         raise ParameterError("y", type(frame).__name__, "a data frame with the columns that the formula names")
@@ -394,12 +393,18 @@ def new_design(given: Given, X: Any) -> Any:
     return _design(formula, frame_table(X, used, kinds).to_pandas(), given.values)[0]
 
 
+def response_columns(left: str) -> list[str]:
+    """Return the columns that the left side of a formula names, if it only does that."""
+    two = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
+    return list(two.groups()) if two else [left.strip("`")]
+
+
 def _response(left: str, frame: Any, columns: list[str]) -> Any:
     """Return the response: a column, or ``cbind(successes, failures)``, ``Surv(time, event)``."""
-    two = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
-    if two:
-        return np.column_stack([np.asarray(_column(frame, name)) for name in two.groups()])
-    name = left.strip("`")
+    names = response_columns(left)
+    if len(names) > 1:
+        return np.column_stack([np.asarray(_column(frame, name)) for name in names])
+    name = names[0]
     if name in frame.columns:
         return frame[name]
     if re.fullmatch(r"[\w.]+", name):

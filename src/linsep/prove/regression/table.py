@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 
 from linsep.data import cells
 from linsep.data.arrays import numpy_view, word, words, zero
+from linsep.data.read import read
 from linsep.data.row_numbers import Dropped
-from linsep.data.schema import BOOLEAN, DATE, TEXT, WORD, is_numeric, listed
+from linsep.data.schema import BOOLEAN, DATE, TEXT, WORD, Layout, is_numeric, listed
 from linsep.data.source import SHORT
 from linsep.data.tables import TableSource, is_string
 from linsep.errors import DataError
@@ -172,6 +173,15 @@ class ModelTable:
             else:
                 columns[name] = np.asarray(column)
         return pd.DataFrame(columns)
+
+
+def open_columns(file: Any, **options: Any) -> TableSource:
+    """Open a file of which nothing is known yet but the names of its columns."""
+    source = read(file, labels=False, layout=Layout(()), **options)
+    if not isinstance(source, TableSource):
+        message = f"{source.options.format} files have no column names: use CSV, JSON Lines, Parquet or Arrow"
+        raise DataError(source.files[0].name, message)
+    return source
 
 
 def read_table(source: TableSource, kinds: Mapping[str, str], response: frozenset[str] = frozenset()) -> ModelTable:
