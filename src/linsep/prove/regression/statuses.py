@@ -27,7 +27,6 @@ from linsep.prove.regression.cone import ConeCombination, RegressionFace
 from linsep.prove.regression.table import unknown
 
 FINITE, UP, DOWN, UNDETERMINED, ALIASED = "finite", "+inf", "-inf", "undetermined", "aliased"
-_POOL = 2000  # separated rows up to which all are asked about at once; of more a few, and those that a direction misses
 
 _NUMBER = r"(?>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"  # whole: not the first digits of a longer one
 _FACTOR = rf"({_NUMBER})\s*(?:/\s*({_NUMBER})\s*)?\*?\s*"
@@ -52,8 +51,7 @@ class Statuses:
         self._hull = [[int(value) for value in row] for row in face.span.tolist()]
         if face.dimension:
             ids = np.flatnonzero(face.separated)
-            some = 4 * face.dimension + 8 if len(ids) > _POOL else len(ids)
-            some = 1 if face.dimension == 1 else some
+            some = min(len(ids), 4 * face.dimension + 8)  # and those that a direction misses
             self._gather(np.sort(self.rng.choice(ids, some, replace=False)))
 
     def status(self, c: dict[int, int]) -> str:
