@@ -39,13 +39,11 @@ from linsep.prove.core.scaled_view import (
     differences,
     on_grid,
     raw_differences,
-    sums,
 )
 from linsep.prove.linear_algebra import algebra, exact_solve
 from linsep.prove.linear_algebra.modular import vanishing
 from linsep.prove.numbers.cells import ExactRows
 
-_FEW_ROWS = 14  # that integers solve as fast as floats and a lift do
 _SPARE = 16  # rows beyond the rank that a sample has
 _ELIMINATED = 0.3  # operations of elimination modulo a prime for every row, column, and column again
 
@@ -289,20 +287,16 @@ class Constraints:
         return self.view.wide
 
     def candidates(self, w: Floats) -> Iterator[Any]:
-        """Yield unknowns near scaled weights: as floats, with a better offset, and as integers without any rounding."""
+        """Yield unknowns near scaled weights: as floats, and as integers without any rounding."""
         W = self.view.raw(w)
         yield W if self.classes == 2 else on_grid(W)  # floats hold the differences of all classes
-        if self.data.offset and self.classes == 2:
-            products, y = sums(self.data, np.ascontiguousarray(W[0, :-1])), self.data.y
-            lower, upper = products[y == 0].max(initial=-np.inf), products[y == 1].min(initial=np.inf)
-            yield np.append(W[0, :-1], -(lower / 2 + upper / 2))[None, :]
         if np.isfinite(w).all():
             yield algebra.one_column(over_common(self.view.exact(w))[0])
 
     def dependency(self, ids: Array, weights: Floats) -> tuple[Array, list[Fraction]] | None:
         """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
         stored = self.data.rows.data.dtype if self.is_stored else np.dtype(object)
-        if len(ids) > _FEW_ROWS and (stored.itemsize < 8 or stored.kind == "f"):  # floats hold the rows
+        if stored.itemsize < 8 or stored.kind == "f":  # floats hold the rows
             rows = exact_solve.dependency(raw_differences(self.data, ids), weights, self.clock)
             if rows is not None:
                 some = ids[rows.rows]

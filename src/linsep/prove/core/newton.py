@@ -29,6 +29,7 @@ _PIECE, _PRODUCTS = 5_000_000, 10_000_000_000  # of these, and products, between
 _SINGULAR = 1e-11  # pivots this much below the largest count as zero
 _FAR_OFF, _OFF = 1e-2, 1e-9  # what is left of a row of size about 1 that is well outside the span of others, or at all
 _BLOCK, _BLOCK_CELLS = 512, 1 << 20  # rows looked at together, at least: few columns take as much time for more
+_NO_PART = 1e-9  # of a row of the basis in another: with rounding for a pivot, rows of the basis came to depend
 _SHORT, _FIRST_DAMPING = 0.1, 1e-8  # steps after which the next are damped, and by how much of the mean square
 _FREE_STEPS = 40  # without damping: most often they suffice
 _SAME = 1e-6  # steps this near to 1 are whole steps
@@ -238,7 +239,7 @@ def _take_out(Y, weights, basis, others, inverse, part):
                 )
         reach, out = weights[k], -1
         for b in range(rank):
-            if part[b] < 0.0 and weights[basis[b]] < -part[b] * reach:
+            if part[b] < -_NO_PART and weights[basis[b]] < -part[b] * reach:
                 reach, out = weights[basis[b]] / -part[b], b
         for b in range(rank):
             weights[basis[b]] = max(weights[basis[b]] + reach * part[b], 0.0)
