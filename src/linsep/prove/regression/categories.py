@@ -183,10 +183,9 @@ class EliminatedFace:
                 break
         dimension = self.null.ncols() + int(np.count_nonzero(~self.tight))
         if dimension > _DIMENSIONS:
-            raise DataError(
-                "", f"the likelihood rises forever in {dimension:,} independent directions, more than {_DIMENSIONS:,}, "
-                "as it does where all rows of a level have one response: leave out such levels, or merge them"
-            )  # fmt: skip
+            reason = f"the likelihood rises forever in {dimension:,} independent directions, more than {_DIMENSIONS:,}, "
+            how = "as it does where all rows of a level have one response: leave out such levels, or merge them"
+            raise DataError("", reason + how)
 
     def _random_pairs(self) -> tuple[Array, Array]:
         """Return rows that bound the unknowns of their categories from below and from above."""
