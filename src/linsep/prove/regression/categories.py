@@ -183,7 +183,9 @@ class EliminatedFace:
                 break
         dimension = self.null.ncols() + int(np.count_nonzero(~self.tight))
         if dimension > _DIMENSIONS:
-            reason = f"the likelihood rises forever in {dimension:,} independent directions, more than {_DIMENSIONS:,}, "
+            reason = (
+                f"the likelihood rises forever in {dimension:,} independent directions, more than {_DIMENSIONS:,}, "
+            )
             how = "as it does where all rows of a level have one response: leave out such levels, or merge them"
             raise DataError("", reason + how)
 

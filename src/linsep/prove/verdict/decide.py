@@ -187,7 +187,7 @@ class VerdictSearch:
     # Several classes
 
     def _of_several(self, data: Data, pairs: Array) -> Certificate | None:
-        """Settle multiclass data by two near classes that contradict each other and a column that one class is beyond."""
+        """Settle more classes by two near ones that contradict each other, and a column that one of all is beyond."""
         many = (data.classes - 1) * (data.n_features + data.offset) > SEVERAL_UNKNOWNS
         if self.any_contradiction or not (len(pairs) or (many and len(data.y) > data.n_features)):
             return None
