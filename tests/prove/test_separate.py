@@ -887,3 +887,30 @@ def test_rows_that_all_cancel_are_those_of_the_file_by_its_own_labels(tmp_path):
     assert len(verdict.refutation.rows) > 2011
     assert min(verdict.refutation.multipliers) > 0
     assert not any(left.values())
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("where", [0, 700, 1999])
+def test_no_value_that_is_not_finite_is_proved_on(bad, kind, where):
+    """One column alone separates, or does so weakly: others must be looked at all the same."""
+    rng = np.random.default_rng(where)
+    X = rng.normal(size=(2000, 6)).astype(kind)
+    X[:, 2] = np.rint(X[:, 2])
+    X[where, 4] = bad
+    labels = [
+        X[:, 3] > 0,
+        np.where(X[:, 2] == 0, rng.random(2000) < 0.5, X[:, 2] > 0),
+        np.searchsorted([-1, 1], X[:, 3]),
+    ]
+    for y in labels:
+        for offset in (True, False):
+            with pytest.raises(ValueError, match=f"at row {where}, column 4"):
+                separate(X, y.astype(int), fit_intercept=offset)
+    with pytest.raises(ValueError, match="NaN at row 0, column 1"):
+        separate([[1, np.nan], [2, 3], [3, 4.0]], [0, 1, 1])
+
+
+def test_values_whose_sum_overflows_are_finite():
+    X = np.array([[1e308, 1.0], [1e308, 2.0], [1.7e308, 3.0], [1e308, 4.0]] * 600)
+    assert separate(X, (X[:, 1] > 2.5).astype(int)).kind == "separable"

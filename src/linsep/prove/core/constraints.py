@@ -234,8 +234,11 @@ class Constraints:
 
     def refuse_not_finite(self) -> None:
         """Raise FloatingPointError if some value of the data is not finite."""
-        if self.has_floats:
-            self.view.refuse_not_finite()
+        if self.has_floats and not ("view" in vars(self) and self.view.all_finite):
+            with np.errstate(all="ignore"):
+                total = float(np.sum(self.data.rows.data, dtype=np.float64))
+            if not math.isfinite(total):  # very large values may add up to infinity
+                self.view.refuse_not_finite()
 
     def gather(self, ids: Array) -> Floats:
         """Return inequalities as float rows of size about 1, shape (m, unknowns)."""

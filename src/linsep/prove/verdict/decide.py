@@ -48,8 +48,7 @@ def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE)
     try:
         certificate = search.certificate()
         assert certificate is not None
-        if certificate.kind == OVERLAP:  # the check of a plane looks at all rows
-            search.last.refuse_not_finite()
+        search.first.refuse_not_finite()  # the check of a plane does not look at columns whose weight is zero
         proof = certificate.refutation if certificate.kind == OVERLAP else certificate.separator
         holds = (proof is not None and proof is search.checked) or certificate.holds(data)
     except OutOfTime:
