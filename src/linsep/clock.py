@@ -106,6 +106,6 @@ def limited(seconds: float | None) -> Iterator[Clock]:
     try:
         yield clock
     except OutOfTime:
-        raise TimeoutError(f"undecided after {seconds:g} seconds: allow more time") from None
+        raise TimeoutError(f"undecided after {seconds:g} second{'s' * (seconds != 1)}: allow more time") from None
     finally:
         clock.deadline = math.inf

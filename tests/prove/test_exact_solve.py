@@ -235,3 +235,10 @@ def test_null_spaces_hold_all_that_vanishes(seed, m, n, rank):
     mixed = fmpz_mat(2, m, rng.integers(-9, 10, 2 * m).tolist()) * A
     factors, bottoms = solver.express(mixed)
     assert factors * A == algebra.times(mixed.transpose(), bottoms).transpose()
+
+
+def test_the_exact_nearest_point_asks_the_clock():
+    rng = np.random.default_rng(1)
+    A = fmpz_mat(rng.integers(1, 100, (30, 12)).tolist())
+    with pytest.raises(SpentError):
+        algebra.nearest(A, [], np.empty(0), hasty(0))

@@ -275,3 +275,15 @@ def test_contradictions_have_at_most_twice_the_rank_rows():
         if len(set(y)) == 2:
             parts = linsep.separation(X, y).certificate()
             assert len(parts["rest"]["rows"]) <= 2 * len(parts["columns"])
+
+
+@pytest.mark.parametrize("X", [[[0], [1]], [[0, 0], [1, 0], [0, 1], [1, 0]]])
+def test_rows_of_zeros_may_be_counted(X):
+    """A row of zeros has the mean 1 whatever the coefficients: its count asks nothing of them."""
+    y = [1, 0, 2, 0][: len(X)]
+    for rows in (np.array(X), sp.csr_array(X)):
+        found = linsep.separation(rows, y, family="poisson", fit_intercept=False)
+        assert found.kind == "quasi"
+        assert found.statuses[0] == "-inf"
+        assert found.separated.tolist() == [i for i, row in enumerate(X) if row[0]]
+        assert found.check()

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import linsep
-from linsep.clock import Cancelled, Clock
+from linsep.clock import Cancelled, Clock, OutOfTime
 from linsep.prove.regression.inputs import gather
 from linsep.prove.regression.separations import decide
+from linsep.prove.regression.table import open_columns, read_table
 
 
 class Countdown(Clock):
@@ -108,3 +109,10 @@ def test_the_fewest_errors_without_time_to_look_at_the_rows(labels, offset):
     assert found.upper == (2100 - np.bincount(y).max() if offset else 2100)
     assert found.check(X, y)
     assert found.certain(X, y, time_limit=0).tolist() == []
+
+
+def test_a_time_limit_ends_the_reading_of_a_table(tmp_path):
+    (tmp_path / "rows.csv").write_text("x,y\n1,0\n2,1\n3,0\n")
+    source = open_columns(tmp_path / "rows.csv")
+    with pytest.raises(OutOfTime):
+        read_table(source, dict(source.layout.columns), clock=Clock(-1.0))

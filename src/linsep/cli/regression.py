@@ -30,6 +30,7 @@ from linsep.cli.options import (
     reading_options,
 )
 from linsep.cli.screen import count, facts_table, headline, result
+from linsep.clock import Clock
 from linsep.data.options import FORMATS, format_option
 from linsep.declared import Parameter
 from linsep.errors import DataNote
@@ -134,7 +135,7 @@ def regression(
     check_place(_design_place(proof), data)
     started = time.perf_counter()
     with limited(model.time_limit) as clock, ExitStack() as stack:
-        asked = RegressionInput.of(data, model, table)
+        asked = RegressionInput.of(data, model, table, clock)
         clock.check()
         stack.enter_context(lines_named(asked.table))
         separation = decide(asked.model, clock)
@@ -189,7 +190,7 @@ class RegressionInput:
     missing: str
 
     @classmethod
-    def of(cls, data: str, model: ModelOptions, table: TableOptions) -> RegressionInput:
+    def of(cls, data: str, model: ModelOptions, table: TableOptions, clock: Clock) -> RegressionInput:
         """Read a file as options say."""
         if (model.formula is None) == (model.target is None):
             raise ValueError("give either --formula or --target; --target y models column y by all others")
@@ -203,7 +204,7 @@ class RegressionInput:
             warnings.simplefilter("ignore", DataNote)  # they become notes of the result
             source = open_columns(data, **table.options)
             build = _by_target if model.formula is None else _by_formula
-            return build(source, model, table)
+            return build(source, model, table, clock)
 
     def reading(self, separation: Any) -> dict[str, Any] | None:
         """Return how others can make the rows of a proof from the file; None if a formula computes more."""
@@ -241,7 +242,7 @@ def _modeled(X: Any, y: Any, options: dict[str, Any], model: ModelOptions, table
     return replace(given, notes=(*given.notes, *notes))
 
 
-def _by_formula(probe: Any, model: ModelOptions, table: TableOptions) -> RegressionInput:
+def _by_formula(probe: Any, model: ModelOptions, table: TableOptions, clock: Clock) -> RegressionInput:
     from linsep.prove.regression.inputs import formula_table, response_columns
 
     assert model.formula is not None
@@ -249,7 +250,7 @@ def _by_formula(probe: Any, model: ModelOptions, table: TableOptions) -> Regress
         raise ValueError("--missing indicator adds columns that no formula names: use --missing zero or --missing drop")
     strata, weights = _named(probe, model.strata), _named(probe, model.weights)
     absorb = _named(probe, *model.absorb or ())
-    frame = formula_table(probe, model.formula, [*strata, *weights, *absorb], table.missing)
+    frame = formula_table(probe, model.formula, [*strata, *weights, *absorb], table.missing, clock)
     options = {
         "strata": strata[0] if strata else None,
         "weights": weights[0] if weights else None,
@@ -261,7 +262,7 @@ def _by_formula(probe: Any, model: ModelOptions, table: TableOptions) -> Regress
     return RegressionInput(_modeled(model.formula, frame, options, model, frame), frame, parts, left, table.missing)
 
 
-def _by_target(probe: Any, model: ModelOptions, table: TableOptions) -> RegressionInput:
+def _by_target(probe: Any, model: ModelOptions, table: TableOptions, clock: Clock) -> RegressionInput:
     import numpy as np
 
     from linsep.prove.regression.table import read_table
@@ -277,7 +278,7 @@ def _by_target(probe: Any, model: ModelOptions, table: TableOptions) -> Regressi
         layout=None, keep_index=True, ignore=tuple(name for name in probe.column_names if name not in others)
     )
     features = dict(source.layout.columns)
-    frame = read_table(source, features | dict(beside.layout.columns), frozenset(others))
+    frame = read_table(source, features | dict(beside.layout.columns), frozenset(others), clock)
     frame = frame.complete(others, table.missing)
     options = {
         "strata": frame[strata[0]] if strata else None,

@@ -105,7 +105,8 @@ def _weights(strongest: list[dict[str, Any]], b: Any, labels: list[Any]) -> Any:
     from rich.table import Table
 
     columns = ["weight"] if len(b) == 1 else labels
-    title = f"the {count(len(strongest), 'strongest weight')}" if strongest else "all weights are 0"
+    number = f"{len(strongest)} " if len(strongest) > 1 else ""
+    title = f"the {number}strongest weight{'s' * (len(strongest) > 1)}" if strongest else "all weights are 0"
     table = Table("feature", title=title, title_justify="left")
     for column in columns[:12]:
         table.add_column(plain_text(column), justify="right")

@@ -91,7 +91,8 @@ def verify(
         if not outcome.holds:
             about, written = content["data"], ""
             if verdict is not None:
-                written = f"It was written for {about['n_rows']} rows of {about['n_features']} features; this file has "
+                features = count(about["n_features"], "feature")
+                written = f"It was written for {count(about['n_rows'], 'row')} of {features}; this file has "
                 written += f"{shape[0]} of {shape[1]}. "
             console.print(headline("the proof does not hold for these data"))
             console.print(f"{written}It fails because {outcome.why}.", markup=False)

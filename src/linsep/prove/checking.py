@@ -176,8 +176,8 @@ def _fast(claim: Any, table: LabeledTable) -> CheckResult:
         if not check_fewest.holds(replace(claim, plane=inside.inside(claim.plane)), data, row_counts(claim.weights, n)):
             return CheckResult(False, "the proof does not prove these bounds for these data")
         lines.append(f"every row is strictly on its side of the plane given, but for {len(claim.rows)}")
-        count = len(claim.certificate.refutations)
-        return CheckResult(True, "", (*lines, f"{count} refutations add up to zero; no case leaves fewer errors"))
+        count = linsep_check.many(len(claim.certificate.refutations), "refutation")
+        return CheckResult(True, "", (*lines, f"{count} of sum zero; no case leaves fewer errors"))
     plane = claim.separator
     try:
         if inside is None:

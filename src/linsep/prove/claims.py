@@ -73,7 +73,7 @@ class Separator:
     def __repr__(self) -> str:
         numbers = "rational" if self.w.dtype == object else "float"
         shape = f"{self.w.shape[0]} classes x {self.w.shape[1]}" if self.w.ndim == 2 else f"{self.w.shape[0]}"
-        return f"Separator({numbers} w of {shape} features)"
+        return f"Separator({numbers} w of {shape} feature{'s' * (self.w.shape[-1] != 1)})"
 
     def per_class(self) -> tuple[Array, Array]:
         """Return weights (classes, d) and offsets (classes,), both floats or both fractions, without rounding.

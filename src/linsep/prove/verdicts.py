@@ -52,7 +52,7 @@ class Verdict(Claim):
     --------
     >>> import linsep
     >>> linsep.separate([[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1])  # the classes touch
-    Verdict(quasi, Separator(float w of 1 features), Refutation(2 rows: [1 2]))
+    Verdict(quasi, Separator(float w of 1 feature), Refutation(2 rows: [1 2]))
     """
 
     @classmethod

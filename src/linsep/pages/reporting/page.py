@@ -133,7 +133,7 @@ def summary(study: Study) -> str:
     classes = [f"{escape(str(label))} ({size:,})" for label, size in zip(study.classes, study.sizes, strict=True)]
     if len(classes) > _SHOWN:
         classes = [*classes[:_SHOWN], f"… {len(classes)} in all"]
-    cells = f"{study.rows:,} rows of {study.features:,} features"
+    cells = f"{study.rows:,} rows of {study.features:,} feature{'s' * (study.features != 1)}"
     if study.sparse:
         cells += f", {study.stored / max(1, study.rows * study.features):.2%} of the cells not zero"
     title = verdict_title(kind, study.fit_intercept)

@@ -53,6 +53,11 @@ SEPARATED = {  # by claim
 }
 
 
+def many(number: Any, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def meaning_of(content: dict[str, Any]) -> str:
     """Return the sentence of a document."""
     if content["kind"] == "separation":
@@ -500,7 +505,7 @@ def check_verdict(content: dict[str, Any], rows: Rows, codes: Sequence[int]) -> 
     """Return what has been checked, line by line; raise Fails or Malformed if the claim is not proved."""
     kind, classes, strictly = content["kind"], len(content["classes"]), content["kind"] == "separable"
     exact = [([*x, bottom], bottom) for x, bottom in rows] if content["fit_intercept"] else rows
-    lines = [f"{len(rows)} rows of {content['n_features']} features in {classes} classes"]
+    lines = [f"{many(len(rows), 'row')} of {many(content['n_features'], 'feature')} in {classes} classes"]
     if content["separator"] is not None:
         some = False
         for i, sign in sides(content, exact, codes):
@@ -614,9 +619,9 @@ def check_errors(content: dict[str, Any], rows: Rows, codes: Sequence[int]) -> l
     table = [conditional(each, exact, codes, group, classes) for each in content["refutations"]]
     cases = check_cases(content, table, group, capacity)
     return [
-        f"{len(rows)} rows of {content['n_features']} features in {classes} classes",
+        f"{many(len(rows), 'row')} of {many(content['n_features'], 'feature')} in {classes} classes",
         f"every row is strictly on its side of the plane given, but for {len(wrong)}",
-        f"{len(table)} refutations add up to zero; in each of {cases} cases they leave no fewer errors",
+        f"{many(len(table), 'refutation')} of sum zero; in each of {many(cases, 'case')} no fewer errors are left",
     ]
 
 
@@ -830,7 +835,7 @@ def check_separation(content: dict[str, Any], rows: Rows, answers: Sequence[Answ
     order = ("finite", "+inf", "-inf", "undetermined", "aliased")
     counts = ", ".join(f"{statuses.count(status)} {status}" for status in order if status in statuses)
     return [
-        f"{len(claims.rows)} constraints on {claims.width} coefficients of rank {len(claims.columns)}",
+        f"{many(len(claims.rows), 'constraint')} on {many(claims.width, 'coefficient')} of rank {len(claims.columns)}",
         f"a direction separates {len(claims.separated)} of them and leaves the others at 0",
         f"{len(content['rest']['rows'])} of the others cancel with positive multipliers and span them",
         f"every coefficient has the status that the proof states: {counts}",

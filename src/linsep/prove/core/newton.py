@@ -152,9 +152,9 @@ def spanning(Z: Floats, order: Array, clock: Clock) -> tuple[Array, Floats]:
 
     Those that are far from the span of the ones before come first, so that they are not nearly dependent.
     """
-    basis, Q, size = np.empty(0, np.intp), np.empty((Z.shape[1], 0)), max(_BLOCK, _BLOCK_CELLS // Z.shape[1])
+    basis, Q, size = np.empty(0, np.intp), np.empty((Z.shape[1], 0)), max(_BLOCK, _BLOCK_CELLS // max(1, Z.shape[1]))
     for least in (_FAR_OFF, _OFF):
-        for start in range(0, len(order), size):
+        for start in range(0, len(order) if Z.shape[1] else 0, size):
             some = order[start : start + size]
             clock.count(4 * _ELIMINATION * len(some) * Z.shape[1] * (Q.shape[1] + 1))
             off = _beyond(Z[some], Q)

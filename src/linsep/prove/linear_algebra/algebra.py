@@ -99,8 +99,9 @@ class Square:
         if n == 0 or m == 0:
             return fmpz_mat(n, m), [fmpz(1)] * m
         if n <= _FEW:
-            table = [whole([fmpq(1), *line]) for line in self.A.solve(B).transpose().tolist()]
-            return fmpz_mat(n, m, [line[1 + i] for i in range(n) for line in table]), [line[0] for line in table]
+            self.clock.check()
+            X, bottom = self.A.solve(B).numer_denom()
+            return (X, [bottom]) if m == 1 else _shortened(X, bottom)
         X, power, left, digits, goal = fmpz_mat(n, m), fmpz(1), B, list[Any](), 1
         while True:
             self.clock.count(_DIGIT * n * n * m)
@@ -115,6 +116,19 @@ class Square:
                 numerators, bottoms = fractions
                 if self.A * numerators == times(B, bottoms):
                     return fractions
+
+
+def _shortened(X: Any, bottom: Any) -> tuple[Any, list[Any]]:
+    """Return columns over a common denominator, and the denominators, without common divisors."""
+    table = []
+    for line in X.transpose().tolist():
+        divisor = bottom
+        for value in line:
+            if divisor == 1:
+                break
+            divisor = divisor.gcd(value)
+        table.append((bottom // divisor, [value // divisor for value in line] if divisor != 1 else line))
+    return fmpz_mat([line for _, line in table]).transpose(), [bottom for bottom, _ in table]
 
 
 def _joined(digits: list[Any]) -> Any:
@@ -286,19 +300,13 @@ def nearest(A: Any, start: list[int], weights: Floats, clock: Clock) -> tuple[An
         S, multipliers, mu, origin = _corral(G, S, multipliers, clock)
         if origin:
             return None, _positive(S, whole(multipliers))
-        x = _combined(A, S, mu)
+        x = fmpz_mat(1, len(S), primitive(mu)) * select(A, S, list(range(A.ncols())))
         scores = [row[0] for row in (A * x.transpose()).tolist()]
         lowest = min(range(len(scores)), key=scores.__getitem__)
         if scores[lowest] > 0:
             return x, None
         S.append(lowest)
         multipliers.append(fmpq(0))
-
-
-def _combined(A: Any, S: list[int], mu: list[Any]) -> Any:
-    """Return ``Σ mu_i a_i`` times a positive number, in integers."""
-    table = A.tolist()
-    return fmpz_mat(1, len(S), whole(mu)) * fmpz_mat([table[i] for i in S])
 
 
 def _independent(A: Any, start: list[int], weights: Floats) -> tuple[list[int], list[Any]]:
@@ -315,20 +323,17 @@ def _independent(A: Any, start: list[int], weights: Floats) -> tuple[list[int], 
 def _corral(G: Any, S: list[int], multipliers: list[Any], clock: Clock) -> tuple[list[int], list[Any], list[Any], bool]:
     """Walk to the lowest point of the affine hull of ``S``, dropping rows whose weight reaches zero on the way.
 
-    Returns the rows, their weights, the solution of ``G mu = 1`` on them, and whether the point is the origin.
+    Returns the rows, their weights, these times an integer, and whether the point is the origin.
     """
     while True:
         part = fmpz_mat([[G[i, j] for j in S] for i in S])
         try:
-            solved, (bottom,) = Square(part, clock).solve(fmpz_mat(len(S), 1, [1] * len(S)))
-            mu = [fmpq(solved[k, 0], bottom) for k in range(len(S))]
-            origin = False
+            solved, origin = Square(part, clock).solve(fmpz_mat(len(S), 1, [1] * len(S)))[0], False
         except ZeroDivisionError:  # the origin lies in the affine hull
-            basis, _ = part.nullspace()
-            mu = [fmpq(basis[k, 0]) for k in range(len(S))]
-            origin = True
-        total = sum(mu, fmpq(0))
-        wanted = [value / total for value in mu]
+            solved, origin = part.nullspace()[0], True
+        mu = [solved[k, 0] for k in range(len(S))]
+        total = sum(mu, fmpz(0))
+        wanted = [fmpq(value, total) for value in mu]
         worst, theta = -1, fmpq(1)
         for k, value in enumerate(wanted):
             if value < 0 or (value == 0 and not origin):

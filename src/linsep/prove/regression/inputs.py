@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.clock import Clock
 from linsep.data.arrays import is_sparse
 from linsep.data.matrices import is_frame, is_records, native, table_source
 from linsep.data.schema import NUMBER, WORD, Layout
@@ -330,7 +331,9 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
     return matrix, response, options
 
 
-def formula_table(source: TableSource, formula: str, named: list[str], missing: str) -> ModelTable:
+def formula_table(
+    source: TableSource, formula: str, named: list[str], missing: str, clock: Clock | None = None
+) -> ModelTable:
     """Return the columns of a file that a formula names, and others, of which no cell may be missing."""
     names = source.column_names
     needed = [*formula_columns(formula.partition("~")[0], names), *named]
@@ -338,7 +341,7 @@ def formula_table(source: TableSource, formula: str, named: list[str], missing: 
     ignored = tuple(name for name in names if name not in used)
     source = source.with_options(layout=None, keep_index=True, ignore=ignored)
     assert source.layout is not None
-    return read_table(source, dict(source.layout.columns), frozenset(needed)).complete(needed, missing)
+    return read_table(source, dict(source.layout.columns), frozenset(needed), clock).complete(needed, missing)
 
 
 def _formula_table(formula: str, frame: Any, named: list[str]) -> tuple[ModelTable, list[str]]:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from linsep.clock import Clock
 from linsep.data import cells
 from linsep.data.arrays import numpy_view, word, words, zero
 from linsep.data.read import read
@@ -184,13 +185,19 @@ def open_columns(file: Any, **options: Any) -> TableSource:
     return source
 
 
-def read_table(source: TableSource, kinds: Mapping[str, str], response: frozenset[str] = frozenset()) -> ModelTable:
+def read_table(
+    source: TableSource,
+    kinds: Mapping[str, str],
+    response: frozenset[str] = frozenset(),
+    clock: Clock | None = None,
+) -> ModelTable:
     """Read some columns of a source as a table; ``kinds`` are those that the source, or a document, has decided on.
 
-    A column of the ``response`` is one of words unless all its cells are of its kind.
+    A column of the ``response`` is one of words unless all its cells are of its kind. The clock may end the reading.
     """
-    blocks, deciding = [], 0
+    clock, blocks, deciding = clock or Clock(), [], 0
     for block in source.cells(list(kinds)):
+        clock.check()
         blocks.append(pa.table(block) if isinstance(block, pa.RecordBatch) else block)
         deciding += block.num_rows if source.is_deciding else 0
     if not blocks:
@@ -199,6 +206,7 @@ def read_table(source: TableSource, kinds: Mapping[str, str], response: frozense
     del blocks
     table = ModelTable({}, dict(kinds), source=source)
     for name in kinds:
+        clock.check()
         column = whole.column(name).combine_chunks()
         whole = whole.drop_columns([name])  # the memory of each is free again
         if pa.types.is_dictionary(column.type):

@@ -77,7 +77,8 @@ class ColumnRule:
         side = f"{self.name} {'≤' if self.below else '≥'} {_digits(self.thresholds[0])}"
         first, other = map(is_label, self.labels)
         if not self.errors:
-            return f"{self.name} alone separates: all {self.rows:,} rows with {side} are {first}, all others {other}"
+            these = f"all {self.rows:,} rows with {side} are" if self.rows != 1 else f"the one row with {side} is"
+            return f"{self.name} alone separates: {these} {first}, all others {other}"
         wrong = f"{self.errors:,} row{'s' * (self.errors != 1)}"
         right = f"{self.rows - self.wrong_inside:,} of {self.rows:,} rows with {side} are {first}"
         rest = self.errors - self.wrong_inside

@@ -194,7 +194,7 @@ def separator(model: Any, X: Any, y: Any) -> Separator | None:
     >>> X, y = [[0.0], [1.0], [2.0]], [0, 0, 1]
     >>> model = linsep.Perceptron().fit(X, y)
     >>> linsep.separator(model, X, y)
-    Separator(float w of 1 features)
+    Separator(float w of 1 feature)
     """
     table = table_of(X, y, tuple(model.classes_.tolist()))
     if table is None or table.X.shape[1] != model.coef_.shape[1] or table.X.dtype == object:
