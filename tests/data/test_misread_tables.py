@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from data import noted
+from data import dense, noted
 from javascript import answered_of_files
 from linsep import Perceptron, audit, fewest_errors, fit_source, read, separate
 from linsep.clock import Clock, OutOfTime
@@ -524,3 +524,54 @@ def test_numbered_columns_of_pandas_are_a_header(case: str, tmp_path: Path) -> N
     assert [str(label) for label in labels] == [
         str(value) for value in frame.iloc[:, [str(name) for name in frame].index(target)]
     ]
+
+
+def _measured(names: str, n: int = 12) -> tuple[list[str], list[list[str]]]:
+    """Return a header and rows: a column named y or region has labels, country different words, others numbers."""
+
+    def cell(name: str, i: int) -> str:
+        if name == "y":
+            return "yn"[i % 2]
+        return {"region": "EAWS"[i % 4], "country": f"c{i}", "1": "1"}.get(name, str(3 + i * len(name) % 7))
+
+    header = names.split(",")
+    return header, [[cell(name, i) for name in header] for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    "names",
+    ["1990,2000,2010,region", "country,1990,2000,2010,region", "age,weight,1,y", "y,1990,2000,2001,mean", "10,x,20"],
+)
+def test_a_header_with_numbers_among_its_names(names: str, tmp_path: Path) -> None:
+    """Every row below is one of the table, as in Parquet and JSON Lines; a note names the option for the other case."""
+    header, rows = _measured(names)
+    frame = pd.read_csv(io.StringIO("\n".join(map(",".join, rows))), header=None, names=header)
+    target = {"y" in header: "y", "region" in header: "region"}.get(True, header[-1])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    frame.to_json(tmp_path / "t.jsonl", orient="records", lines=True)
+    options = {"target": target, "ignore": ["country"] if "country" in header else []}
+    source, notes = noted(tmp_path / "t.csv", **options)
+    assert [note for note in notes if "first row as the names" in note and "header=False" in note]
+    X, y = source.to_arrays()
+    assert len(y) == len(rows)
+    for other in ("t.parquet", "t.jsonl"):
+        Z, z = noted(tmp_path / other, **options)[0].to_arrays()
+        assert np.array_equal(dense(X), dense(Z))
+        assert [str(label) for label in y] == [str(label) for label in z]
+    without = noted(tmp_path / "t.csv", header=False, target=header.index(target))[0]
+    assert without.to_arrays()[0].shape[0] == len(rows) + 1
+
+
+@pytest.mark.parametrize("names", ["a,b,region", "country,a,b,region", "region,1,y", "a,country", "a,b", "region,a"])
+@pytest.mark.parametrize("first", [(), ("unheard",)])
+def test_rows_with_words_are_no_header(names: str, first: tuple[str, ...], tmp_path: Path) -> None:
+    """The first row is data as ever where its words occur below, or say nothing since every word differs."""
+    _, rows = _measured(names)
+    if first and "country" in names:
+        rows[0][names.split(",").index("country")] = first[0]
+    (tmp_path / "t.csv").write_text("".join(",".join(row) + "\n" for row in rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        X, _ = read(tmp_path / "t.csv", target=len(rows[0]) - 1, categorical=[]).to_arrays()
+    assert X.shape[0] == len(rows)

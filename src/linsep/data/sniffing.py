@@ -13,8 +13,9 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
-from linsep.data.cells import NumberFormat, decimal_sign, is_number
+from linsep.data.cells import NumberFormat, decimal_sign, is_number, written_kind
 from linsep.data.files import File
+from linsep.data.schema import WORD
 from linsep.errors import ParameterError, ReadError
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -26,6 +27,8 @@ _LONGEST = 1 << 24  # bytes in which a header and a row must come to their end
 _ROWS = 1000  # at most so many rows are looked at
 WIDEST = 1 << 17  # columns, which are handled one by one
 _DELIMITERS = ",\t;|"
+_LONE = 5  # of so many words above and below, at most one may stand alone for the first to be a name
+_LETTER = re.compile(r"[^\W\d_]")
 _MARKUP = re.compile(rb"<(\?xml|!doctype html|html|table)[\s>]", re.IGNORECASE)
 _JSON = re.compile(rb"\{\s*(\"|\}|$)|\[\s*([\[{\"]|$)")
 
@@ -45,7 +48,7 @@ class Form(NamedTuple):
     header: bool
     names: list[str]
     body: list[Line]  # the first rows below the header
-    counted: bool = False  # whether the header was recognized although numbers are in it, as pandas numbers columns
+    counted: bool = False  # whether the header was recognized although numbers are in it
 
 
 def form_of(file: File, delimiter: str | None, header: bool | None, number_format: NumberFormat) -> Form:
@@ -65,13 +68,16 @@ def form_of(file: File, delimiter: str | None, header: bool | None, number_forma
     point = number_format.point
     if number_format.decimal is None and ("," in text if delimiter != "," else '"' in text):
         point = decimal_sign(columns_of(rows[1:], range(len(first)), number_format.missing), delimiter)
-    counted = header is None and counts_columns(rows, number_format.missing, point)
+    number_format = number_format._replace(decimal=point)
+    counted = header is None and (
+        counts_columns(rows, number_format.missing, point) or mixes_names(rows, number_format)
+    )
     named = header if header is not None else counted or is_header(rows, number_format.missing, point)
     names = [cell.strip() for cell in first] if named else [str(j) for j in range(len(first))]
     repeated = [column for column, count in Counter(names).items() if count > 1]
     if repeated:
         raise ReadError(f"{file.name}:1", f"two columns are named {repeated[0]!r}")
-    return Form(delimiter, number_format._replace(decimal=point), named, names, rows[named:], counted)
+    return Form(delimiter, number_format, named, names, rows[named:], counted)
 
 
 def is_encoding(encoding: str | None) -> bool:
@@ -283,6 +289,28 @@ def counts_columns(rows: list[Line], missing: Sequence[str], point: str) -> bool
     words = [j for j, cell in enumerate(first) if cell not in numbers and cell not in missing]
     indexed = first[0] == "" and len(numbers) == len(first) - 1 and len(below[0]) == len(rest)
     return indexed or (bool(words) and all(first[j] not in set(below[j]) for j in words))
+
+
+def mixes_names(rows: list[Line], number_format: NumberFormat) -> bool:
+    """Say whether the first row names the columns although some of its cells are numbers, such as years.
+
+    All its cells differ. A word stands above numbers alone; or no word occurs below in its column, and one stands above
+    words most of which repeat, as labels do: a row of data would seldom hold the only one of its kind.
+    """
+    first, point, missing = [cell.strip() for cell in rows[0].cells], number_format.point, number_format.missing
+    if len(set(first)) < len(first) or not any(is_number(cell, point) for cell in first):
+        return False
+    words = [j for j, cell in enumerate(first) if _LETTER.search(cell) and cell not in missing]
+    words = [j for j in words if written_kind([first[j]], number_format) == WORD]
+    below = {
+        j: Counter(map(str.strip, cells)) for j, cells in zip(words, columns_of(rows[1:], words, missing), strict=True)
+    }
+    if any(counts and all(is_number(cell, point) for cell in counts) for counts in below.values()):
+        return True
+    return all(first[j] not in counts for j, counts in below.items()) and any(
+        len(counts) > 1 and _LONE * (1 + list(counts.values()).count(1)) <= 1 + counts.total()
+        for counts in below.values()
+    )
 
 
 def quoted(cell: str) -> str:
