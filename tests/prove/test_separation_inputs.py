@@ -259,6 +259,7 @@ BAD = [
     ({"X": "cured", "y": CURED}, "must read 'response ~ terms'"),
     ({"X": "y ~ x", "y": pd.DataFrame({"y": [0, 1], "x": [1, None]})}, "row 1, column 'x': a missing value"),
     ({"X": X3, "y": ["a", "a", "a"]}, "every row is 'a'"),
+    ({"X": X3, "y": np.array(["a", "a", "a"], dtype=object)}, "every row is 'a'"),
     ({"X": X3, "y": [[1, -1], [1, -1], [0, 0]]}, "cannot be negative"),
     ({"X": X3, "y": [1, 0, 0], "family": "conditional", "strata": [1, 1, np.nan]}, "row 2: strata has no value"),
     ({"X": X3, "y": [0, 1, 1], "absorb": [[1, None, 1]]}, "row 1: the factor 'factor0'"),
@@ -338,6 +339,7 @@ def test_the_command_on_other_families_and_files(tmp_path, run):
         "far": "y,x\n0,1\n1,1e-123456\n1,0\n0,0\n",
         "wordy": f"y,x\n0,1\n1,0.{'1' * 4001}\n1,0\n0,0\n",
         "words": 'y,x,z\n0,1,2\n\n0,2,1\n1,oops,"a\nb"\n0,3,1\n-1,4,2\n1,0,2\n',  # an empty line, a cell of two lines
+        "constant": "a,y\n1,x\n2,x\n",
         "long": "y,a\n1,0.10000000000000000002\n0,0.1\n1,0.10000000000000000001\n0,0.1\n",
     }.items():
         (tmp_path / f"{name}.csv").write_text(text)
@@ -348,6 +350,7 @@ def test_the_command_on_other_families_and_files(tmp_path, run):
         ("gaps.csv --target y", f"linsep: gaps.csv:3, column 'x': a missing value {ALLOWED}"),
         ("gaps.csv --target yy", "did you mean 'y'"),
         ("gaps.csv --formula y~xx", "did you mean 'x'"),
+        ("constant.csv --target y", "constant: every row is 'x', nothing to model"),
         ("gaps.csv", "either --formula or --target"),
         ("gaps.csv --target y --event x", "--event needs --family cox"),
         ("gaps.csv --target y --family poisson --failures x", "--failures needs"),

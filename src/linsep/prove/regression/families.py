@@ -134,7 +134,7 @@ def _binomial(given: Given, design: Cells) -> Model:
     if ones.all() or zeros.all():
         value = "all successes" if ones.all() else "all failures"
         if given.y.ndim == 1 and len(given.which):
-            value = repr(given.y[given.which[0]].item())
+            value = repr(given.y[given.which[:1]].tolist()[0])
         raise DataError("", f"y is constant: every row is {value}, nothing to model")
     classes = given.labels[1] if given.y.ndim == 1 and given.y.dtype.kind != "f" else ()
     return _by_class(given, design, ones, ~ones & ~zeros, classes if len(classes) == 2 else (0, 1))
