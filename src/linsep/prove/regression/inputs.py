@@ -417,7 +417,7 @@ def _response(left: str, frame: Any, columns: list[str]) -> Any:
 def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list[str], Any]:
     """Return the columns that terms stand for, sparse if there are many, their names, and their specification."""
     try:
-        from formulaic import Formula, model_matrix
+        from formulaic import Formula, ModelMatrices, model_matrix
         from formulaic.errors import DataMismatchWarning
     except ModuleNotFoundError:
         raise ModuleNotFoundError("formulas need the package formulaic: pip install 'linsep[formula]'") from None
@@ -432,6 +432,8 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)  # a level that the model does not have
             matrix = model_matrix(parsed, frame, output=output, na_action="raise")
+        if isinstance(matrix, ModelMatrices):
+            raise DataError("", "the formula has a second '~', or '|' outside I(...): write 'response ~ terms'")
     except DataError:
         raise
     except Exception as error:  # formulaic has many kinds
