@@ -259,6 +259,8 @@ BAD = [
     ({"X": "cured ~ dose | cured", "y": CURED}, "the formula has a second '~', or '|' outside I(...)"),
     ({"X": "cured | dose ~ dose", "y": CURED}, "the formula has a second '~', or '|' outside I(...)"),
     ({"X": "cured ~ dose ~ cured", "y": CURED}, "the formula has a second '~', or '|' outside I(...)"),
+    ({"X": "cured + dose ~ dose", "y": CURED}, "'cured + dose' has 2 columns: write one column, cbind(successes"),
+    ({"X": "C(cured) ~ dose", "y": CURED}, "'C(cured)' has 2 columns: write one column, cbind(successes"),
     ({"X": "cured", "y": CURED}, "must read 'response ~ terms'"),
     ({"X": "y ~ x", "y": pd.DataFrame({"y": [0, 1], "x": [1, None]})}, "row 1, column 'x': a missing value"),
     ({"X": X3, "y": ["a", "a", "a"]}, "every row is 'a'"),

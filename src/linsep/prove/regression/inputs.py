@@ -410,8 +410,10 @@ def _response(left: str, frame: Any, columns: list[str]) -> Any:
     if re.fullmatch(r"[\w.]+", name):
         raise unknown(name, columns)
     matrix, *_ = _materialized(f"{left} - 1", frame, columns)
-    dense = matrix.toarray() if is_sparse(matrix) else matrix
-    return dense[:, 0] if dense.shape[1] == 1 else dense
+    if matrix.shape[1] != 1:
+        what = f"the response {left!r} has {matrix.shape[1]} columns"
+        raise DataError("", f"{what}: write one column, cbind(successes, failures) or Surv(time, event)")
+    return matrix.toarray()[:, 0] if is_sparse(matrix) else matrix[:, 0]
 
 
 def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list[str], Any]:
