@@ -60,6 +60,27 @@ def test_a_formula_and_a_frame(frame):
     assert statuses(labels)["dose"] == "+inf"
 
 
+def test_a_formula_names_odd_columns_in_backticks(frame, run):
+    """The coefficients are those of the same columns under plain names, in memory, in a file and for new rows."""
+    odd = {"cured": "was cured?", "dose": "Dose.mg", "age": "age (years)", "place": "place.of.care"}
+    renamed = frame.rename(columns=odd)
+    for plain, quoted in (
+        ("cured ~ dose + age + place", "`was cured?` ~ `Dose.mg` + `age (years)` + `place.of.care`"),
+        ("cured ~ np.log1p(dose) + age:dose", "`was cured?` ~ np.log1p(`Dose.mg`) + `age (years)`:`Dose.mg`"),
+        ("cbind(cured, w) ~ C(place) + dose", "cbind(`was cured?`, `w`) ~ C(`place.of.care`) + `Dose.mg`"),
+    ):
+        wanted, found = linsep.separation(plain, frame), linsep.separation(quoted, renamed)
+        assert (found.kind, found.statuses) == (wanted.kind, wanted.statuses)
+        assert found.direction == wanted.direction
+        new = [{"cured": 1, "dose": 1, "age": 44.5, "place": "west", "w": 1}]
+        renamed_new = [{odd.get(name, name): value for name, value in new[0].items()}]
+        assert found.predict_status(renamed_new).tolist() == wanted.predict_status(new).tolist()
+    renamed.to_csv("odd.csv", index=False)
+    code, out, _ = run("regression", "odd.csv", "--formula", "`was cured?` ~ `Dose.mg` + `age (years)`", "--proof", "p")
+    assert (code, "Dose.mg is +infinity" in out) == (1, True)
+    assert run("verify", "p", "odd.csv")[0] == 0
+
+
 def test_successes_of_trials_proportions_and_weights(frame):
     counts = np.column_stack((frame.cured * 3, (1 - frame.cured) * 3))
     wanted = linsep.separation(frame[["dose", "age"]], frame.cured).statuses
@@ -261,6 +282,11 @@ BAD = [
     ({"X": "cured ~ dose ~ cured", "y": CURED}, "the formula has a second '~', or '|' outside I(...)"),
     ({"X": "cured + dose ~ dose", "y": CURED}, "'cured + dose' has 2 columns: write one column, cbind(successes"),
     ({"X": "C(cured) ~ dose", "y": CURED}, "'C(cured)' has 2 columns: write one column, cbind(successes"),
+    (
+        {"X": "c ~ `a.c`", "y": pd.DataFrame({"c": [0, 1], "a.b": [1, 2]})},
+        "no column is named 'a.c'; did you mean 'a.b'",
+    ),
+    ({"X": "c ~ a.b", "y": pd.DataFrame({"c": [0, 1], "a.b": [1, 2]})}, "a column with a dot in backticks: `a.b`"),
     ({"X": "cured", "y": CURED}, "must read 'response ~ terms'"),
     ({"X": "y ~ x", "y": pd.DataFrame({"y": [0, 1], "x": [1, None]})}, "row 1, column 'x': a missing value"),
     ({"X": X3, "y": ["a", "a", "a"]}, "every row is 'a'"),

@@ -360,7 +360,7 @@ class FormulaTerms(NamedTuple):
     """What makes the columns of a design of a table: the terms of a formula, and what the columns hold."""
 
     terms: Any  # a text, or formulaic's specification
-    columns: list[str]
+    columns: list[str]  # that there are; of a specification, that it needs
     kinds: dict[str, str]
 
 
@@ -371,12 +371,12 @@ def _design(formula: FormulaTerms, frame: Any, values: Values) -> tuple[Any, lis
     ]
     exact = [name for name in exact if frame[name].dtype == object]
     rounded = frame.assign(**{name: frame[name].astype(float) for name in exact}) if exact else frame
-    matrix, names, terms = _materialized(formula.terms, rounded, formula.columns)
+    matrix, names, made = _materialized(formula, rounded)
     large = any(is_large(frame[name].to_numpy()) for name in frame.columns if frame[name].dtype.kind in "iu")
     if exact or large or values == DECIMAL:
         matrix = with_exact_columns(names, matrix, frame, values)
     keep = [j for j, name in enumerate(names) if name != INTERCEPT]
-    return (matrix if len(keep) == len(names) else matrix[:, keep]), names, formula._replace(terms=terms)
+    return (matrix if len(keep) == len(names) else matrix[:, keep]), names, made
 
 
 def new_design(given: Given, X: Any) -> Any:
@@ -385,18 +385,18 @@ def new_design(given: Given, X: Any) -> Any:
     if formula is None or not (is_frame(native(X)) or is_records(X)):
         return X
     columns = column_names(native(X))
-    used = [str(name) for name in formula.terms.required_variables]
-    for name in used:
+    for name in formula.columns:
         if name not in columns:
             raise unknown(name, columns)
-    kinds = {name: kind for name, kind in formula.kinds.items() if name in used}
-    return _design(formula, frame_table(X, used, kinds).to_pandas(), given.values)[0]
+    kinds = {name: kind for name, kind in formula.kinds.items() if name in formula.columns}
+    return _design(formula, frame_table(X, formula.columns, kinds).to_pandas(), given.values)[0]
 
 
 def response_columns(left: str) -> list[str]:
     """Return the columns that the left side of a formula names, if it only does that."""
-    two = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
-    return list(two.groups()) if two else [left.strip("`")]
+    name = r"\s*(`[^`]+`|[^,`]+?)\s*"
+    two = re.fullmatch(rf"(?:cbind|Surv)\s*\({name},{name}\)", left)
+    return [each.strip("`") for each in (two.groups() if two else [left])]
 
 
 def _response(left: str, frame: Any, columns: list[str]) -> Any:
@@ -409,15 +409,30 @@ def _response(left: str, frame: Any, columns: list[str]) -> Any:
         return frame[name]
     if re.fullmatch(r"[\w.]+", name):
         raise unknown(name, columns)
-    matrix, *_ = _materialized(f"{left} - 1", frame, columns)
+    matrix, *_ = _materialized(FormulaTerms(f"{left} - 1", columns, {}), frame)
     if matrix.shape[1] != 1:
         what = f"the response {left!r} has {matrix.shape[1]} columns"
         raise DataError("", f"{what}: write one column, cbind(successes, failures) or Surv(time, event)")
     return matrix.toarray()[:, 0] if is_sparse(matrix) else matrix[:, 0]
 
 
-def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list[str], Any]:
+def _needed(parsed: Any, text: str, columns: list[str]) -> list[str]:
+    """Return the columns that terms name, or an error that one is not there."""
+    quoted, bare = re.findall("`([^`]+)`", text), re.sub("`[^`]+`", "``", text)
+    roots = sorted(map(str, parsed.required_variables))  # of `a.b` only a
+    needed = [*quoted, *(name for name in roots if re.search(rf"\b{re.escape(name)}\b", bare))]
+    for name in needed:
+        dotted = [each for each in columns if each.startswith(f"{name}.") and each in bare]
+        if name not in columns and dotted:
+            raise DataError("", f"a formula names a column with a dot in backticks: `{dotted[0]}`")
+        if name not in columns:
+            raise unknown(name, columns)
+    return list(dict.fromkeys(needed))
+
+
+def _materialized(formula: FormulaTerms, frame: Any) -> tuple[Any, list[str], FormulaTerms]:
     """Return the columns that terms stand for, sparse if there are many, their names, and their specification."""
+    terms, needed = formula.terms, formula.columns
     try:
         from formulaic import Formula, ModelMatrices, model_matrix
         from formulaic.errors import DataMismatchWarning
@@ -425,10 +440,9 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         raise ModuleNotFoundError("formulas need the package formulaic: pip install 'linsep[formula]'") from None
     try:
         parsed = Formula(terms) if isinstance(terms, str) else terms
-        missing = [str(name) for name in parsed.required_variables if str(name) not in columns]
-        if missing:
-            raise unknown(sorted(missing)[0], columns)
-        used = [frame[str(name)] for name in parsed.required_variables]
+        if isinstance(terms, str):
+            needed = _needed(parsed, terms, formula.columns)
+        used = [frame[name] for name in needed]
         words = [each for each in used if hasattr(each, "cat") or np.asarray(each[:1]).dtype.kind not in "biuf"]
         output = "sparse" if sum(each.nunique() for each in words) > WIDE else "numpy"
         with warnings.catch_warnings():
@@ -443,11 +457,12 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         shown = repr(terms) if isinstance(terms, str) else "of the model"
         raise DataError("", f"the formula {shown} cannot be evaluated: {text}") from None
     names = [str(name) for name in matrix.model_spec.column_names]
+    made = formula._replace(terms=matrix.model_spec, columns=needed)
     if output == "sparse":
         import scipy.sparse as sp
 
-        return sp.csr_array(matrix.__wrapped__), names, matrix.model_spec
-    return np.ascontiguousarray(np.asarray(matrix)), names, matrix.model_spec
+        return sp.csr_array(matrix.__wrapped__), names, made
+    return np.ascontiguousarray(np.asarray(matrix)), names, made
 
 
 # ---------------------------------------------------------------------------------------------------------------
