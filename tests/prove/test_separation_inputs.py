@@ -247,6 +247,9 @@ def test_a_section_of_the_report(frame, tmp_path):
 # Bad input: one line each
 
 X3, CURED = [[1.0], [2.0], [3.0]], pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})
+TIMES = pd.DataFrame(
+    {"t": [5, 6, 7], "e": [1, 1, 2], "w": ["alive", "lost", "alive"], "n": [1, -3, 0], "c": 7, "x": [3, 1, 2]}
+)
 BAD = [
     ({"X": X3, "y": [1, 1, 1]}, "y is constant: every row is 1"),
     ({"X": X3, "y": [0, 1, 1], "weights": [0, 0, 0]}, "every row has weight 0"),
@@ -263,6 +266,18 @@ BAD = [
     ({"X": X3, "y": [1, 1, 1], "family": "conditional", "strata": [1, 1, 1]}, "constant within every stratum"),
     ({"X": X3, "y": [[1, 0], [2, 0], [3, 0]], "family": "cox"}, "no row has an event"),
     ({"X": X3, "y": [1, 2, 3], "family": "cox"}, "two columns: the time"),
+    (
+        {"X": X3, "y": [[5, 1], [6, 2], [7, 1]], "family": "cox"},
+        "row 1: the event y is 2; it must be 1 for an event or",
+    ),
+    ({"X": "Surv(t, e) ~ x", "y": TIMES, "family": "cox"}, "row 2: the event e is 2; it must be 1 for an event or 0"),
+    ({"X": "Surv(t, w) ~ x", "y": TIMES, "family": "cox"}, "row 0: w is 'alive', which is not a number"),
+    ({"X": "n ~ x", "y": TIMES, "family": "poisson"}, "row 1: n is -3; it cannot be negative"),
+    ({"X": "t ~ x", "y": TIMES}, "t has 3 labels; the family binomial has two"),
+    ({"X": "c ~ x", "y": TIMES}, "c is constant: every row is 7"),
+    ({"X": "c ~ x", "y": TIMES, "family": "multinomial"}, "c is constant: every row is 7"),
+    ({"X": "w ~ x", "y": TIMES, "family": "poisson"}, "row 0: w is 'alive', which is not a number"),
+    ({"X": "w ~ x", "y": TIMES, "family": "ordinal"}, "w has words such as 'alive'"),
     ({"X": X3, "y": [0, 1], "family": "binomial"}, "X has 3 rows but y has 2"),
     ({"X": [[1], [2, 3]], "y": [0, 1]}, "of one length"),
     ({"X": [["a"], ["1"]], "y": [0, 1]}, "row 0, column 'x0': 'a' is not a number"),
@@ -394,6 +409,39 @@ def test_the_command_on_other_families_and_files(tmp_path, run):
     ):
         code, _, err = run("regression", *arguments.split())
         assert (code, text in err, err.count("\n")) == (2, True, 1), err
+
+
+@pytest.mark.parametrize("words", [("true", "false"), ("TRUE", "FALSE"), (True, False)])
+@pytest.mark.parametrize("model", [["--target", "t", "--event", "e"], ["--formula", "Surv(t, e) ~ x"]])
+def test_events_may_be_true_and_false(words, model, run):
+    """The event with the largest x comes first: separated; a censored first row says nothing."""
+    table = pd.DataFrame({"t": [1, 2, 3, 4], "e": [0, 1, 1, 0], "x": [0, 3, 2, 1]})
+    wanted = linsep.separation(table[["x"]], table[["t", "e"]].to_numpy(), family="cox")
+    assert wanted.statuses == ["+inf"]
+    told = table.assign(e=[words[0] if each else words[1] for each in table.e])
+    if words[0] is True:
+        told.to_parquet("events")
+        assert linsep.separation("Surv(t, e) ~ x", told, family="cox").direction == wanted.direction
+    else:
+        told.to_csv("events", index=False)
+    code, out, _ = run("regression", "events", *model, "--family", "cox", "--proof", "p.json", "--json")
+    facts = json.loads(out)
+    assert (code, [each["status"] for each in facts["coefficients"]]) == (1, ["+inf"])
+    for options in ([], ["--plain"]):
+        assert run("verify", "p.json", facts["design"], "--quiet", *options)[0] == 0
+
+
+def test_an_event_that_is_none_is_named_with_its_column_and_line(run):
+    for cells, text in (
+        ("1 2 1", "t.csv:3: the event status is 2; it must be 1 for an event or 0 if censored"),
+        ("yes no yes", "t.csv:2: status is 'yes', which is not a number"),
+        ("true 1 false", "t.csv:2: status is 'true', which is not a number"),
+    ):
+        rows = [f"{t},{cell},{5 - t}" for t, cell in enumerate(cells.split(), 7)]
+        Path("t.csv").write_text("\n".join(["time,status,x", *rows]))
+        for model in (["--target", "time", "--event", "status"], ["--formula", "Surv(time, status) ~ x"]):
+            code, _, err = run("regression", "t.csv", *model, "--family", "cox")
+            assert (code, text in err, err.count("\n")) == (2, True, 1), err
 
 
 def test_dates_are_days(frame, run):

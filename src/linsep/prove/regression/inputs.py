@@ -75,11 +75,17 @@ class Given:
     notes: tuple[str, ...] = ()
     formula: Any = None  # makes the columns of another frame, as formulaic's model specification
     hidden: int = 0  # columns of absorbed factors, the last ones
+    response: tuple[str, ...] = ("y",)  # what its columns are called
 
     @cached_property
     def labels(self) -> tuple[Array, tuple[Any, ...]]:
         """The class number of every label, and the labels in their order."""
-        return labels(self.y, self.order)
+        return labels(self.y, self.order, self.name)
+
+    @property
+    def name(self) -> str:
+        """What the response is called."""
+        return self.response[0] if len(self.response) == 1 else "the response"
 
 
 def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
@@ -117,10 +123,11 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     if len(y) != n:
         raise DataError("", f"X has {n} rows but y has {len(y)}")
     which = counted_rows(options["weights"], n)
+    response = tuple(options.get("response") or ("y",))
     if family == "binomial" and y.ndim == 2 and y.shape[1] == 2:
-        which = which[numbers(y)[which].any(axis=1)]
-    order = label_order(y, family, options["order"], categories)
-    notes = empty_categories(*labels(y, order), which) if family in ORDERED else ()
+        which = which[numbers(y, *response)[which].any(axis=1)]
+    order = label_order(y, family, options["order"], categories, response[0])
+    notes = empty_categories(*labels(y, order, response[0]), which) if family in ORDERED else ()
     strata = None if options["strata"] is None else group_labels(options["strata"], n, "strata")
     notes += () if strata is None else several_spellings(strata, "strata")
     if strata is not None and family not in ("conditional", "cox"):
@@ -135,7 +142,7 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     weights = None if options["weights"] is None else np.asarray(options["weights"])
     return Given(
         family, matrix, y, tuple(names), offset, values, options["alias"], n, which, strata, weights, order, notes,
-        options.get("formula"), hidden,
+        options.get("formula"), hidden, response,
     )  # fmt: skip
 
 
@@ -294,7 +301,11 @@ def _from_source(source: TableSource, y: Any, options: dict[str, Any]) -> tuple[
     table = read_table(source, {**dict(source.layout.columns), target: WORD}, frozenset([target]))
     table = table.complete([target], source.options.missing)
     values = options["values"] or default_values(source)
-    return table.only([name for name in table.columns if name != target]), table[target], {**options, "values": values}
+    return (
+        table.only([name for name in table.columns if name != target]),
+        table[target],
+        {**options, "values": values, "response": [target]},
+    )
 
 
 def formula_columns(formula: str, names: list[str]) -> list[str]:
@@ -322,6 +333,7 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
     matrix, names, terms = _design(asked, pandas, options["values"] or BINARY)
     kept = [name for name in names if name != INTERCEPT]
     options = {**options, "names": kept, "fit_intercept": kept != names, "formula": terms}
+    options["response"] = response_columns(left.strip())
     for each in ("strata", "weights"):
         if isinstance(options[each], str):
             options[each] = np.asarray(_column(pandas, options[each]))
@@ -333,12 +345,14 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
 def formula_table(source: TableSource, formula: str, named: list[str], missing: str) -> ModelTable:
     """Return the columns of a file that a formula names, and others, of which no cell may be missing."""
     names = source.column_names
-    needed = [*formula_columns(formula.partition("~")[0], names), *named]
+    left = formula.partition("~")[0].strip()
+    needed = [*formula_columns(left, names), *named]
+    event = response_columns(left)[1:] if left.startswith("Surv") else []
     used = {*formula_columns(formula, names), *named}
     ignored = tuple(name for name in names if name not in used)
     source = source.with_options(layout=None, keep_index=True, ignore=ignored)
     assert source.layout is not None
-    return read_table(source, dict(source.layout.columns), frozenset(needed)).complete(needed, missing)
+    return read_table(source, dict(source.layout.columns), frozenset(needed) - {*event}).complete(needed, missing)
 
 
 def _formula_table(formula: str, frame: Any, named: list[str]) -> tuple[ModelTable, list[str]]:
