@@ -60,6 +60,27 @@ def test_a_formula_and_a_frame(frame):
     assert statuses(labels)["dose"] == "+inf"
 
 
+def test_a_formula_names_odd_columns_in_backticks(frame, run):
+    """The coefficients are those of the same columns under plain names, in memory, in a file and for new rows."""
+    odd = {"cured": "was cured?", "dose": "Dose.mg", "age": "age (years)", "place": "place.of.care"}
+    renamed = frame.rename(columns=odd)
+    for plain, quoted in (
+        ("cured ~ dose + age + place", "`was cured?` ~ `Dose.mg` + `age (years)` + `place.of.care`"),
+        ("cured ~ np.log1p(dose) + age:dose", "`was cured?` ~ np.log1p(`Dose.mg`) + `age (years)`:`Dose.mg`"),
+        ("cbind(cured, w) ~ C(place) + dose", "cbind(`was cured?`, `w`) ~ C(`place.of.care`) + `Dose.mg`"),
+    ):
+        wanted, found = linsep.separation(plain, frame), linsep.separation(quoted, renamed)
+        assert (found.kind, found.statuses) == (wanted.kind, wanted.statuses)
+        assert found.direction == wanted.direction
+        new = [{"cured": 1, "dose": 1, "age": 44.5, "place": "west", "w": 1}]
+        renamed_new = [{odd.get(name, name): value for name, value in new[0].items()}]
+        assert found.predict_status(renamed_new).tolist() == wanted.predict_status(new).tolist()
+    renamed.to_csv("odd.csv", index=False)
+    code, out, _ = run("regression", "odd.csv", "--formula", "`was cured?` ~ `Dose.mg` + `age (years)`", "--proof", "p")
+    assert (code, "Dose.mg is +infinity" in out) == (1, True)
+    assert run("verify", "p", "odd.csv")[0] == 0
+
+
 def test_successes_of_trials_proportions_and_weights(frame):
     counts = np.column_stack((frame.cured * 3, (1 - frame.cured) * 3))
     wanted = linsep.separation(frame[["dose", "age"]], frame.cured).statuses
@@ -226,6 +247,9 @@ def test_a_section_of_the_report(frame, tmp_path):
 # Bad input: one line each
 
 X3, CURED = [[1.0], [2.0], [3.0]], pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})
+TIMES = pd.DataFrame(
+    {"t": [5, 6, 7], "e": [1, 1, 2], "w": ["alive", "lost", "alive"], "n": [1, -3, 0], "c": 7, "x": [3, 1, 2]}
+)
 BAD = [
     ({"X": X3, "y": [1, 1, 1]}, "y is constant: every row is 1"),
     ({"X": X3, "y": [0, 1, 1], "weights": [0, 0, 0]}, "every row has weight 0"),
@@ -242,6 +266,18 @@ BAD = [
     ({"X": X3, "y": [1, 1, 1], "family": "conditional", "strata": [1, 1, 1]}, "constant within every stratum"),
     ({"X": X3, "y": [[1, 0], [2, 0], [3, 0]], "family": "cox"}, "no row has an event"),
     ({"X": X3, "y": [1, 2, 3], "family": "cox"}, "two columns: the time"),
+    (
+        {"X": X3, "y": [[5, 1], [6, 2], [7, 1]], "family": "cox"},
+        "row 1: the event y is 2; it must be 1 for an event or",
+    ),
+    ({"X": "Surv(t, e) ~ x", "y": TIMES, "family": "cox"}, "row 2: the event e is 2; it must be 1 for an event or 0"),
+    ({"X": "Surv(t, w) ~ x", "y": TIMES, "family": "cox"}, "row 0: w is 'alive', which is not a number"),
+    ({"X": "n ~ x", "y": TIMES, "family": "poisson"}, "row 1: n is -3; it cannot be negative"),
+    ({"X": "t ~ x", "y": TIMES}, "t has 3 labels; the family binomial has two"),
+    ({"X": "c ~ x", "y": TIMES}, "c is constant: every row is 7"),
+    ({"X": "c ~ x", "y": TIMES, "family": "multinomial"}, "c is constant: every row is 7"),
+    ({"X": "w ~ x", "y": TIMES, "family": "poisson"}, "row 0: w is 'alive', which is not a number"),
+    ({"X": "w ~ x", "y": TIMES, "family": "ordinal"}, "w has words such as 'alive'"),
     ({"X": X3, "y": [0, 1], "family": "binomial"}, "X has 3 rows but y has 2"),
     ({"X": [[1], [2, 3]], "y": [0, 1]}, "of one length"),
     ({"X": [["a"], ["1"]], "y": [0, 1]}, "row 0, column 'x0': 'a' is not a number"),
@@ -256,9 +292,20 @@ BAD = [
     ({"X": "cured ~ doze", "y": CURED}, "no column is named 'doze'; did you mean 'dose'"),
     ({"X": "curd ~ dose", "y": CURED}, "no column is named 'curd'; did you mean 'cured'"),
     ({"X": "cured ~ dose +", "y": CURED}, "cannot be evaluated"),
+    ({"X": "cured ~ dose | cured", "y": CURED}, "the formula has a second '~', or '|' outside I(...)"),
+    ({"X": "cured | dose ~ dose", "y": CURED}, "the formula has a second '~', or '|' outside I(...)"),
+    ({"X": "cured ~ dose ~ cured", "y": CURED}, "the formula has a second '~', or '|' outside I(...)"),
+    ({"X": "cured + dose ~ dose", "y": CURED}, "'cured + dose' has 2 columns: write one column, cbind(successes"),
+    ({"X": "C(cured) ~ dose", "y": CURED}, "'C(cured)' has 2 columns: write one column, cbind(successes"),
+    (
+        {"X": "c ~ `a.c`", "y": pd.DataFrame({"c": [0, 1], "a.b": [1, 2]})},
+        "no column is named 'a.c'; did you mean 'a.b'",
+    ),
+    ({"X": "c ~ a.b", "y": pd.DataFrame({"c": [0, 1], "a.b": [1, 2]})}, "a column with a dot in backticks: `a.b`"),
     ({"X": "cured", "y": CURED}, "must read 'response ~ terms'"),
     ({"X": "y ~ x", "y": pd.DataFrame({"y": [0, 1], "x": [1, None]})}, "row 1, column 'x': a missing value"),
     ({"X": X3, "y": ["a", "a", "a"]}, "every row is 'a'"),
+    ({"X": X3, "y": np.array(["a", "a", "a"], dtype=object)}, "every row is 'a'"),
     ({"X": X3, "y": [[1, -1], [1, -1], [0, 0]]}, "cannot be negative"),
     ({"X": X3, "y": [1, 0, 0], "family": "conditional", "strata": [1, 1, np.nan]}, "row 2: strata has no value"),
     ({"X": X3, "y": [0, 1, 1], "absorb": [[1, None, 1]]}, "row 1: the factor 'factor0'"),
@@ -338,6 +385,7 @@ def test_the_command_on_other_families_and_files(tmp_path, run):
         "far": "y,x\n0,1\n1,1e-123456\n1,0\n0,0\n",
         "wordy": f"y,x\n0,1\n1,0.{'1' * 4001}\n1,0\n0,0\n",
         "words": 'y,x,z\n0,1,2\n\n0,2,1\n1,oops,"a\nb"\n0,3,1\n-1,4,2\n1,0,2\n',  # an empty line, a cell of two lines
+        "constant": "a,y\n1,x\n2,x\n",
         "long": "y,a\n1,0.10000000000000000002\n0,0.1\n1,0.10000000000000000001\n0,0.1\n",
     }.items():
         (tmp_path / f"{name}.csv").write_text(text)
@@ -348,6 +396,7 @@ def test_the_command_on_other_families_and_files(tmp_path, run):
         ("gaps.csv --target y", f"linsep: gaps.csv:3, column 'x': a missing value {ALLOWED}"),
         ("gaps.csv --target yy", "did you mean 'y'"),
         ("gaps.csv --formula y~xx", "did you mean 'x'"),
+        ("constant.csv --target y", "constant: every row is 'x', nothing to model"),
         ("gaps.csv", "either --formula or --target"),
         ("gaps.csv --target y --event x", "--event needs --family cox"),
         ("gaps.csv --target y --family poisson --failures x", "--failures needs"),
@@ -360,6 +409,39 @@ def test_the_command_on_other_families_and_files(tmp_path, run):
     ):
         code, _, err = run("regression", *arguments.split())
         assert (code, text in err, err.count("\n")) == (2, True, 1), err
+
+
+@pytest.mark.parametrize("words", [("true", "false"), ("TRUE", "FALSE"), (True, False)])
+@pytest.mark.parametrize("model", [["--target", "t", "--event", "e"], ["--formula", "Surv(t, e) ~ x"]])
+def test_events_may_be_true_and_false(words, model, run):
+    """The event with the largest x comes first: separated; a censored first row says nothing."""
+    table = pd.DataFrame({"t": [1, 2, 3, 4], "e": [0, 1, 1, 0], "x": [0, 3, 2, 1]})
+    wanted = linsep.separation(table[["x"]], table[["t", "e"]].to_numpy(), family="cox")
+    assert wanted.statuses == ["+inf"]
+    told = table.assign(e=[words[0] if each else words[1] for each in table.e])
+    if words[0] is True:
+        told.to_parquet("events")
+        assert linsep.separation("Surv(t, e) ~ x", told, family="cox").direction == wanted.direction
+    else:
+        told.to_csv("events", index=False)
+    code, out, _ = run("regression", "events", *model, "--family", "cox", "--proof", "p.json", "--json")
+    facts = json.loads(out)
+    assert (code, [each["status"] for each in facts["coefficients"]]) == (1, ["+inf"])
+    for options in ([], ["--plain"]):
+        assert run("verify", "p.json", facts["design"], "--quiet", *options)[0] == 0
+
+
+def test_an_event_that_is_none_is_named_with_its_column_and_line(run):
+    for cells, text in (
+        ("1 2 1", "t.csv:3: the event status is 2; it must be 1 for an event or 0 if censored"),
+        ("yes no yes", "t.csv:2: status is 'yes', which is not a number"),
+        ("true 1 false", "t.csv:2: status is 'true', which is not a number"),
+    ):
+        rows = [f"{t},{cell},{5 - t}" for t, cell in enumerate(cells.split(), 7)]
+        Path("t.csv").write_text("\n".join(["time,status,x", *rows]))
+        for model in (["--target", "time", "--event", "status"], ["--formula", "Surv(time, status) ~ x"]):
+            code, _, err = run("regression", "t.csv", *model, "--family", "cox")
+            assert (code, text in err, err.count("\n")) == (2, True, 1), err
 
 
 def test_dates_are_days(frame, run):
@@ -438,3 +520,18 @@ def test_a_cox_model_of_statsmodels_keeps_its_strata():
     assert linsep.separation(sm.PHReg(time, x, status=np.ones(4))).statuses == ["finite"]
     with pytest.raises(ValueError, match="entry times is not supported"):
         linsep.separation(sm.PHReg(time, x, status=np.ones(4), entry=time - 0.5))
+
+
+@pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
+def test_written_numbers_are_decimals_in_every_form():
+    """0.3 is three times 0.1 and 2.1 three times 0.7 as they are written, but not for the doubles nearest to them."""
+    written, y = [["0.1", "0.7"], ["0.3", "2.1"], ["0.2", "0.6"]], [1, 2, 0]
+    records = [dict(zip("ab", row, strict=True)) for row in written]
+    mixed = np.array([[0, 0], *written], dtype=object)
+    for X in (written, np.array(written), pd.DataFrame(written, columns=["a", "b"]), records, mixed):
+        labels = y if len(X) == 3 else [0, *y]
+        found = linsep.separation(X, labels, family="poisson", fit_intercept=False)
+        assert found.kind == "quasi"
+        assert found.check(plain=True)
+        assert linsep.separation(X, labels, family="poisson", fit_intercept=False, values="binary").kind == "overlap"
+    assert linsep.separation(np.array(written, float), y, family="poisson", fit_intercept=False).kind == "overlap"

@@ -390,6 +390,26 @@ def test_requests_and_answers_are_as_the_description_says(url):
     assert len(tested) > 10
 
 
+def test_arrays_mean_the_columns_of_the_model(tmp_path):
+    X, y = np.array([[5.1, 3.5], [4.9, 3.0], [7.0, 3.2], [6.4, 2.9]]), ["a", "a", "b", "b"]
+    pandas = pytest.importorskip("pandas")
+    model = linsep.Perceptron().fit(pandas.DataFrame(X, columns=["length", "width"]), y)
+    with running(tmp_path / "learner", model) as url, Client(url) as client, httpx.Client(base_url=url) as http:
+        assert client.predict(X) == y
+        tensor = {"name": "input", "datatype": "FP64", "shape": [4, 2], "data": X.tolist()}
+        answer = http.post("/v2/models/linsep/infer", json={"inputs": [tensor]}).json()
+        assert next(each["data"] for each in answer["outputs"] if each["name"] == "label") == y
+        tensor |= {"shape": [2, 4]}
+        for path, sent in (
+            ("/v1/predict", {"x": [5.1]}),
+            ("/v1/learn", {"x": [5.1, 3.5, 1.4], "y": "a"}),
+            ("/v2/models/linsep/infer", {"inputs": [tensor]}),
+        ):
+            answer = http.post(path, json=sent)
+            assert answer.status_code == 400
+            assert "the model has 2 columns" in answer.json()["error"]
+
+
 def test_a_client_of_triton(url):
     triton = pytest.importorskip("tritonclient.http")
     with Client(url) as client:

@@ -387,6 +387,65 @@ def test_it_goes_on_from_a_saved_model_with_its_columns(tmp_path, run):
         Service(tmp_path / "learner", Perceptron(shuffle=False))
 
 
+@pytest.mark.parametrize("head", ["size,weight,age,kind\n", ""])
+def test_a_list_means_the_columns_of_the_model_in_their_order(head, tmp_path, run):
+    X, y = rows_of(60, 3, 3)
+    names = ["size", "weight", "age"] if head else ["0", "1", "2"]
+    rows, labels = X.tolist(), y.tolist()
+    lines = [",".join([*map(str, x), label]) for x, label in zip(rows[:30], labels[:30], strict=True)]
+    (tmp_path / "train.csv").write_text(head + "\n".join(lines) + "\n")
+    run("fit", tmp_path / "train.csv", "--model", tmp_path / "m.linsep", "--quiet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # these rows have no names
+        wanted = linsep.load(tmp_path / "m.linsep").predict(X[30:]).tolist()
+    planes = []
+    for kind in ("lists", "objects", "libsvm", "objects after a restart"):
+        service = Service(tmp_path / kind.partition(" ")[0] / kind, load_plain(tmp_path / "m.linsep"))
+        given = rows[30:] if kind == "lists" else [dict(zip(names, row, strict=True)) for row in rows[30:]]
+        assert service.predictor.predict(service.predictor.scores(services.encode(given, service.columns))) == wanted
+        for k, (x, label) in enumerate(zip(given, labels[30:], strict=True)):
+            if kind == "libsvm":
+                written = " ".join(f"{j}:{value!r}" for j, value in enumerate(rows[30 + k], 1))
+                learn(service, f"{label} {written}\n".encode(), kind=LIBSVM)
+                continue
+            if k == 15 and kind.endswith("restart"):
+                service.close()
+                service = Service(service.store.folder)
+            learn(service, [{"x": x if k < 15 or kind == "objects" else rows[30 + k], "y": label}])
+        assert service.stats()["features"] == 3
+        planes.append(service.predictor.plane)
+        service.export(str(tmp_path / "more.linsep"))
+        service.close()
+        assert linsep.load(tmp_path / "more.linsep").n_features_in_ == 3
+        assert replay(service.store.folder, check=True).problems == []
+    assert all(plane == planes[0] for plane in planes)
+    assert [each for each in ("lists", "objects") if linsep.read(tmp_path / each / each).names != names] == []
+
+
+@pytest.mark.parametrize(
+    ("table", "body", "kind", "words"),
+    [
+        ("a,b,y\n1,2,u\n3,0,v\n", b'{"x": [1], "y": "u"}', JSON, "length 1, but the model has 2 columns"),
+        ("a,b,y\n1,2,u\n3,0,v\n", b'{"x": [1, 2, 3], "y": "u"}', JSON, "length 3, but the model has 2 columns"),
+        ("a,b,y\n1,2,u\n3,0,v\n", b'[{"x": {"a": 1}, "y": "u"}, {"x": [1], "y": "u"}]', JSON, "example 2"),
+        ("a,b,y\n1,2,u\n3,0,v\n", b"u 1:1 3:2\n", LIBSVM, "length 3, but the model has 2 columns"),
+        ("a,b,y\n1,red,u\n3,blue,v\n", b'{"x": [1, 0, 1], "y": "u"}', JSON, "send objects with names"),
+    ],
+)
+def test_a_list_that_cannot_mean_the_columns_of_the_model_is_refused(table, body, kind, words, tmp_path, run):
+    (tmp_path / "train.csv").write_text(table)
+    assert run("fit", tmp_path / "train.csv", "--model", tmp_path / "m.linsep", "--quiet")[0] == 0
+    service = Service(tmp_path / "learner", load_plain(tmp_path / "m.linsep"))
+    features = service.stats()["features"]
+    parsed = parse_body(body, kind, {}, service.limits, service.columns, labeled=True)
+    with pytest.raises(DataError, match=words):
+        services.encode(parsed.x, service.columns)
+    with pytest.raises(DataError, match=words):
+        learn(service, body, kind=kind)
+    assert (service.number, service.stats()["features"]) == (0, features)
+    service.close()
+
+
 def test_old_examples_are_dropped_up_to_a_snapshot(tmp_path):
     X, y = rows_of(90, 3, 2)
     service = Service(tmp_path, keep_days=1.0)

@@ -185,7 +185,7 @@ class RegressionInput:
 
     model: Any
     table: Any  # the rows and columns that are used
-    parts: list[str]  # columns of the response, of strata and of weights; none if a formula computes it
+    parts: list[str]  # columns of the response, of strata and of weights; none if it is computed
     response: str
     missing: str
 
@@ -243,6 +243,7 @@ def _modeled(X: Any, y: Any, options: dict[str, Any], model: ModelOptions, table
 
 
 def _by_formula(probe: Any, model: ModelOptions, table: TableOptions, clock: Clock) -> RegressionInput:
+    from linsep.data.schema import BOOLEAN
     from linsep.prove.regression.inputs import formula_table, response_columns
 
     assert model.formula is not None
@@ -258,13 +259,17 @@ def _by_formula(probe: Any, model: ModelOptions, table: TableOptions, clock: Clo
     }
     left = model.formula.partition("~")[0].strip()
     response = response_columns(left)
-    parts = [*response, *strata, *weights] if all(each in frame.columns for each in response) else []
+    plain = all(each in frame.columns for each in response)
+    if left.startswith("Surv") and plain and frame.kinds[response[1]] == BOOLEAN:
+        plain = False  # a proof has them as 1 and 0
+    parts = [*response, *strata, *weights] if plain else []
     return RegressionInput(_modeled(model.formula, frame, options, model, frame), frame, parts, left, table.missing)
 
 
 def _by_target(probe: Any, model: ModelOptions, table: TableOptions, clock: Clock) -> RegressionInput:
     import numpy as np
 
+    from linsep.data.schema import BOOLEAN
     from linsep.prove.regression.table import read_table
 
     (target,) = _named(probe, model.target)
@@ -278,18 +283,21 @@ def _by_target(probe: Any, model: ModelOptions, table: TableOptions, clock: Cloc
         layout=None, keep_index=True, ignore=tuple(name for name in probe.column_names if name not in others)
     )
     features = dict(source.layout.columns)
-    frame = read_table(source, features | dict(beside.layout.columns), frozenset(others), clock)
+    event = _named(probe, model.event)  # numbers, or true and false
+    frame = read_table(source, features | dict(beside.layout.columns), frozenset(others) - {*event}, clock)
     frame = frame.complete(others, table.missing)
     options = {
         "strata": frame[strata[0]] if strata else None,
         "weights": frame[weights[0]] if weights else None,
         "absorb": [(each, frame[each]) for each in absorb] or None,
         "categories": None if second else frame.categories.get(target),
+        "response": [target, *second],
     }
     X = frame.only(list(features)) if features else np.zeros((len(frame), 0))
     y = frame[target] if not second else np.column_stack([frame[target], frame[second[0]]])
     modeled = _modeled(X, y, options, model, frame)
-    return RegressionInput(modeled, frame, [target, *second, *strata, *weights], target, table.missing)
+    parts = [] if any(frame.kinds[each] == BOOLEAN for each in event) else [target, *second, *strata, *weights]
+    return RegressionInput(modeled, frame, parts, target, table.missing)
 
 
 @contextmanager
@@ -342,7 +350,7 @@ def _lines(separation: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]
         about = facts["design"] or facts["data"]
         lines["proof"] = check_line(facts["proof"], about)
     if facts["design"] is not None:
-        lines["design"] = f"{about} has the columns that the formula computes; no proof says that it computes them so"
+        lines["design"] = f"{about} has the columns computed from the table; no proof says that they are computed so"
     return lines
 
 

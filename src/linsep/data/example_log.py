@@ -157,11 +157,12 @@ class Columns:
     """The columns of the log: positions of lists, names of numbers, and words under a name.
 
     They are numbered as they appear, so that nothing moves when more come. As long as all rows have the same columns
-    of numbers, they are ``dense``.
+    of numbers, they are ``dense``. The first ``listed`` ones are those of a model that knows their names: lists mean
+    them. If there are none, lists have columns of their own.
     """
 
-    def __init__(self, entries: Iterable[Entry] = (), dense: bool = True) -> None:
-        self.width, self.dense = 0, dense
+    def __init__(self, entries: Iterable[Entry] = (), dense: bool = True, listed: int = 0) -> None:
+        self.width, self.dense, self.listed = 0, dense, listed
         self.entries: list[Entry] = []  # as the table has them
         self.positions = np.empty(0, np.int32)  # column of each position
         self.names: dict[str, int | dict[str, int]] = {}  # the column of a number, or of each word
@@ -190,6 +191,7 @@ class Columns:
         else:
             columns.grow(n_features)
             columns.dense = memory.get("format") != "libsvm"
+        columns.listed = columns.named
         return columns
 
     def _add(self, count: int, position: int | None, name: str | None, word: str | None) -> int:
@@ -231,6 +233,19 @@ class Columns:
         known = len(self.positions)
         if count > known:
             self._add(count - known, known, None, None)
+
+    def of_lists(self, count: int, grow: bool) -> Array:
+        """Return the columns of lists of this length, as far as there are any."""
+        if self.listed == 0:
+            if grow:
+                self.grow(count)
+            return self.positions[:count]
+        if any(word is not None for *_, word in self.entries[: self.listed]):
+            raise DataError("", "the model has columns of words, which a list cannot give: send objects with names")
+        if count != self.listed:
+            what = f"a list of length {count}, but the model has {self.listed} columns"
+            raise DataError("", f"{what}: send {self.listed} numbers in their order, or an object with names")
+        return np.arange(count, dtype=np.int32)
 
     def number(self, name: str, grow: bool) -> int:
         """Return the column of a number; if there is none, a new one, or `UNKNOWN`."""
@@ -300,15 +315,13 @@ def encode(x: list[Any] | ExampleTable | LogRows, columns: Columns, *, grow: boo
             return _encode_each(x, columns, grow)
         x = ExampleTable(None, np.array(x, dtype=np.float64))
     if isinstance(x, LogRows):
-        if grow:
-            columns.dense = False
-            columns.grow(int(x.indices.max(initial=-1)) + 1)  # type: ignore[union-attr]
-        return x if columns.named == 0 else _moved(x, columns.positions)
+        columns.dense = columns.dense and not grow
+        count = int(x.indices.max(initial=-1)) + 1  # type: ignore[union-attr]
+        places = columns.of_lists(max(count, columns.listed), grow)  # zeros are not written
+        return x if columns.named == 0 else _moved(x, places)
     X, d, before = x.X, x.X.shape[1], columns.width
     if x.names is None:
-        if grow:
-            columns.grow(d)
-        places = columns.positions[:d]
+        places = columns.of_lists(d, grow)
     else:
         places = np.array([columns.number(name, grow) for name in x.names], np.int32)
         order = np.argsort(places, kind="stable")
@@ -333,17 +346,15 @@ def _encode_each(x: list[Any], columns: Columns, grow: bool) -> LogRows:
     indices: list[int] = []
     indptr = [0]
     for number, row in enumerate(x, 1):
-        if type(row) is list:
-            if grow:
-                columns.grow(len(row))
-            cells = list(zip(columns.positions.tolist(), row, strict=False))
-        else:
-            try:
+        try:
+            if type(row) is list:
+                cells = list(zip(columns.of_lists(len(row), grow).tolist(), row, strict=False))
+            else:
                 numbers = [(columns.number(name, grow), v) for name, v in row.items() if type(v) is not str]
                 words = [(columns.word(name, v, grow), 1.0) for name, v in row.items() if type(v) is str]
-            except DataError as error:
-                raise DataError(f"example {number}", error.what) from None
-            cells = sorted(numbers) + sorted(words)
+                cells = sorted(numbers) + sorted(words)
+        except DataError as error:
+            raise DataError(f"example {number}", error.what) from None
         cells = [(column, value) for column, value in cells if value != 0 and column != UNKNOWN]
         indices += [column for column, _ in cells]
         data += [value for _, value in cells]
@@ -372,8 +383,8 @@ def open_log(path: str | os.PathLike[str]) -> sqlite3.Connection:
 def load_columns(connection: sqlite3.Connection) -> Columns:
     """Return the columns of a log."""
     entries = connection.execute('SELECT first, "count", position, name, word FROM columns ORDER BY first')
-    dense = connection.execute("SELECT value FROM settings WHERE key = 'dense'").fetchone()
-    return Columns(entries, dense is None or dense[0] == "1")
+    settings = dict(connection.execute("SELECT key, value FROM settings WHERE key IN ('dense', 'listed')"))
+    return Columns(entries, settings.get("dense", "1") == "1", int(settings.get("listed", "0")))
 
 
 def load_classes(connection: sqlite3.Connection) -> list[Any]:

@@ -411,5 +411,6 @@ def _begin(store: Store, model: Online | None, classes: list[Any] | None) -> Non
         save(model, store.path(START))
     with store.transaction():
         store.set("learner", json.dumps(about_start(model, classes)))
+        store.set("listed", str(columns.listed))
         store.columns, store.labels = columns, labels
         store.add_known()

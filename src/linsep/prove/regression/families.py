@@ -35,7 +35,7 @@ from linsep.prove.numbers.cells import (
     whole_table,
 )
 from linsep.prove.numbers.exact_numbers import BINARY, DECIMAL, all_finite, exact_rows, nearest
-from linsep.prove.regression.responses import in_order, numbers, refuse_negative, trials
+from linsep.prove.regression.responses import column_name, in_order, numbers, refuse_negative, trials
 
 if TYPE_CHECKING:
     from linsep.prove.regression.inputs import Given
@@ -130,24 +130,24 @@ def _has_categories(matrix: Any) -> bool:
 
 
 def _binomial(given: Given, design: Cells) -> Model:
-    ones, zeros = trials(given.y, given.which, given.order)
+    ones, zeros = trials(given.y, given.which, given.order, given.response)
     if ones.all() or zeros.all():
         value = "all successes" if ones.all() else "all failures"
         if given.y.ndim == 1 and len(given.which):
-            value = repr(given.y[given.which[0]].item())
-        raise DataError("", f"y is constant: every row is {value}, nothing to model")
+            value = repr(given.y[given.which[:1]].tolist()[0])
+        raise DataError("", f"{given.name} is constant: every row is {value}, nothing to model")
     classes = given.labels[1] if given.y.ndim == 1 and given.y.dtype.kind != "f" else ()
     return _by_class(given, design, ones, ~ones & ~zeros, classes if len(classes) == 2 else (0, 1))
 
 
 def _counts(given: Given, design: Cells) -> Model:
-    y = numbers(given.y)
+    y = numbers(given.y, *given.response)
     if y.ndim != 1:
-        raise DataError("", f"y must be one column of counts, got shape {y.shape}")
+        raise DataError("", f"{given.name} must be one column of counts, got shape {y.shape}")
     y = y[given.which]
-    refuse_negative(y, given.which, "y")
+    refuse_negative(y, given.which, given.name)
     if not y.any():
-        raise DataError("", "y is 0 in every row: nothing to model")
+        raise DataError("", f"{given.name} is 0 in every row: nothing to model")
     return _by_class(given, design, np.zeros(len(y)), y > 0)
 
 
@@ -155,7 +155,7 @@ def _classes(given: Given) -> tuple[Array, tuple[Any, ...]]:
     """Return the class numbers of the rows that count, and the labels, at least two."""
     codes, classes = given.labels
     if len(classes) < 2:
-        raise DataError("", f"y is constant: every row is {classes[0]!r}, nothing to model")
+        raise DataError("", f"{given.name} is constant: every row is {classes[0]!r}, nothing to model")
     return codes[given.which], classes
 
 
@@ -210,17 +210,18 @@ def _beside(left: Array, x: Any) -> Any:
 def _conditional(given: Given, design: Cells) -> Model:
     if given.strata is None:
         raise ParameterError("strata", None, "given for the family conditional: one group label for every row")
-    y, which = numbers(given.y), given.which
+    y, which = numbers(given.y, *given.response), given.which
     if y.ndim != 1 or not np.isin(y[which], (0.0, 1.0)).all():
-        raise DataError("", "y of the family conditional must be 0 and 1: 1 for the rows that were chosen")
+        what = f"{given.name} of the family conditional must be 0 and 1"
+        raise DataError("", f"{what}: 1 for the rows that were chosen")
     groups, codes = in_order(given.strata[which])
     case = y[which] == 1
     cases, sizes = np.bincount(codes[case], minlength=len(groups)), np.bincount(codes, minlength=len(groups))
     if (cases == 0).any():
         at = int(np.flatnonzero(cases == 0)[0])
-        raise DataError(f"stratum {groups[at].item()!r}", "no row has y = 1: leave the stratum out")
+        raise DataError(f"stratum {groups[at].item()!r}", f"no row has {given.name} = 1: leave the stratum out")
     if (cases == sizes).all():
-        raise DataError("", "y is constant within every stratum: nothing to model")
+        raise DataError("", f"{given.name} is constant within every stratum: nothing to model")
     first, second = [], []
     for members in np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1]):
         chosen, others = members[case[members]], members[~case[members]]
@@ -235,9 +236,15 @@ def _cox(given: Given, design: Cells) -> Model:
     The risk set of an event holds that of every later one, so an event is held against the rows that leave before the
     next event, and against one row of that next event, which is held against all later ones.
     """
-    table, which = numbers(given.y), given.which
-    if table.ndim != 2 or table.shape[1] != 2 or not np.isin(table[which, 1], (0.0, 1.0)).all():
-        raise DataError("", "y of the family cox must have two columns: the time, and 1 for an event or 0 if censored")
+    table, which = numbers(given.y, *given.response), given.which
+    if table.ndim != 2 or table.shape[1] != 2:
+        two = "must have two columns: the time, and 1 for an event or 0 if censored"
+        raise DataError("", f"{given.name} of the family cox {two}")
+    odd = which[~np.isin(table[which, 1], (0.0, 1.0))]
+    if len(odd):
+        name = column_name(given.response, (int(odd[0]), 1))
+        what = f"the event {name} is {table[odd[0], 1]:g}; it must be 1 for an event or 0 if censored"
+        raise DataError(f"row {int(odd[0])}", what)
     time, event = table[which, 0], table[which, 1] == 1
     if not event.any():
         raise DataError("", "no row has an event: nothing to model")

@@ -76,11 +76,17 @@ class Given:
     notes: tuple[str, ...] = ()
     formula: Any = None  # makes the columns of another frame, as formulaic's model specification
     hidden: int = 0  # columns of absorbed factors, the last ones
+    response: tuple[str, ...] = ("y",)  # what its columns are called
 
     @cached_property
     def labels(self) -> tuple[Array, tuple[Any, ...]]:
         """The class number of every label, and the labels in their order."""
-        return labels(self.y, self.order)
+        return labels(self.y, self.order, self.name)
+
+    @property
+    def name(self) -> str:
+        """What the response is called."""
+        return self.response[0] if len(self.response) == 1 else "the response"
 
 
 def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
@@ -107,8 +113,11 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     if isinstance(X, ModelTable) and X.source is not None:
         refuse_rounded(X.source, options["values"])
     matrix, names = _matrix(X, options["names"], options["values"])
-    first = matrix[:1].ravel().tolist() if matrix.dtype == object else []
-    written = isinstance(matrix, LongDecimals) or any(isinstance(value, str | bytes | Decimal) for value in first)
+    written = isinstance(matrix, LongDecimals)
+    if isinstance(X, ModelTable) and X.source is not None:
+        written = written or default_values(X.source) == DECIMAL
+    elif matrix.dtype == object:
+        written = any(isinstance(value, str | bytes | Decimal) for value in matrix.ravel().tolist())
     values = options["values"] or (DECIMAL if written else BINARY)
     n = matrix.shape[0]
     if n == 0:
@@ -118,10 +127,11 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     if len(y) != n:
         raise DataError("", f"X has {n} rows but y has {len(y)}")
     which = counted_rows(options["weights"], n)
+    response = tuple(options.get("response") or ("y",))
     if family == "binomial" and y.ndim == 2 and y.shape[1] == 2:
-        which = which[numbers(y)[which].any(axis=1)]
-    order = label_order(y, family, options["order"], categories)
-    notes = empty_categories(*labels(y, order), which) if family in ORDERED else ()
+        which = which[numbers(y, *response)[which].any(axis=1)]
+    order = label_order(y, family, options["order"], categories, response[0])
+    notes = empty_categories(*labels(y, order, response[0]), which) if family in ORDERED else ()
     strata = None if options["strata"] is None else group_labels(options["strata"], n, "strata")
     notes += () if strata is None else several_spellings(strata, "strata")
     if strata is not None and family not in ("conditional", "cox"):
@@ -136,7 +146,7 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     weights = None if options["weights"] is None else np.asarray(options["weights"])
     return Given(
         family, matrix, y, tuple(names), offset, values, options["alias"], n, which, strata, weights, order, notes,
-        options.get("formula"), hidden,
+        options.get("formula"), hidden, response,
     )  # fmt: skip
 
 
@@ -295,7 +305,11 @@ def _from_source(source: TableSource, y: Any, options: dict[str, Any]) -> tuple[
     table = read_table(source, {**dict(source.layout.columns), target: WORD}, frozenset([target]))
     table = table.complete([target], source.options.missing)
     values = options["values"] or default_values(source)
-    return table.only([name for name in table.columns if name != target]), table[target], {**options, "values": values}
+    return (
+        table.only([name for name in table.columns if name != target]),
+        table[target],
+        {**options, "values": values, "response": [target]},
+    )
 
 
 def formula_columns(formula: str, names: list[str]) -> list[str]:
@@ -323,6 +337,7 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
     matrix, names, terms = _design(asked, pandas, options["values"] or BINARY)
     kept = [name for name in names if name != INTERCEPT]
     options = {**options, "names": kept, "fit_intercept": kept != names, "formula": terms}
+    options["response"] = response_columns(left.strip())
     for each in ("strata", "weights"):
         if isinstance(options[each], str):
             options[each] = np.asarray(_column(pandas, options[each]))
@@ -336,12 +351,15 @@ def formula_table(
 ) -> ModelTable:
     """Return the columns of a file that a formula names, and others, of which no cell may be missing."""
     names = source.column_names
-    needed = [*formula_columns(formula.partition("~")[0], names), *named]
+    left = formula.partition("~")[0].strip()
+    needed = [*formula_columns(left, names), *named]
+    event = response_columns(left)[1:] if left.startswith("Surv") else []
     used = {*formula_columns(formula, names), *named}
     ignored = tuple(name for name in names if name not in used)
     source = source.with_options(layout=None, keep_index=True, ignore=ignored)
     assert source.layout is not None
-    return read_table(source, dict(source.layout.columns), frozenset(needed), clock).complete(needed, missing)
+    table = read_table(source, dict(source.layout.columns), frozenset(needed) - {*event}, clock)
+    return table.complete(needed, missing)
 
 
 def _formula_table(formula: str, frame: Any, named: list[str]) -> tuple[ModelTable, list[str]]:
@@ -363,7 +381,7 @@ class FormulaTerms(NamedTuple):
     """What makes the columns of a design of a table: the terms of a formula, and what the columns hold."""
 
     terms: Any  # a text, or formulaic's specification
-    columns: list[str]
+    columns: list[str]  # that there are; of a specification, that it needs
     kinds: dict[str, str]
 
 
@@ -374,12 +392,12 @@ def _design(formula: FormulaTerms, frame: Any, values: Values) -> tuple[Any, lis
     ]
     exact = [name for name in exact if frame[name].dtype == object]
     rounded = frame.assign(**{name: frame[name].astype(float) for name in exact}) if exact else frame
-    matrix, names, terms = _materialized(formula.terms, rounded, formula.columns)
+    matrix, names, made = _materialized(formula, rounded)
     large = any(is_large(frame[name].to_numpy()) for name in frame.columns if frame[name].dtype.kind in "iu")
     if exact or large or values == DECIMAL:
         matrix = with_exact_columns(names, matrix, frame, values)
     keep = [j for j, name in enumerate(names) if name != INTERCEPT]
-    return (matrix if len(keep) == len(names) else matrix[:, keep]), names, formula._replace(terms=terms)
+    return (matrix if len(keep) == len(names) else matrix[:, keep]), names, made
 
 
 def new_design(given: Given, X: Any) -> Any:
@@ -388,18 +406,18 @@ def new_design(given: Given, X: Any) -> Any:
     if formula is None or not (is_frame(native(X)) or is_records(X)):
         return X
     columns = column_names(native(X))
-    used = [str(name) for name in formula.terms.required_variables]
-    for name in used:
+    for name in formula.columns:
         if name not in columns:
             raise unknown(name, columns)
-    kinds = {name: kind for name, kind in formula.kinds.items() if name in used}
-    return _design(formula, frame_table(X, used, kinds).to_pandas(), given.values)[0]
+    kinds = {name: kind for name, kind in formula.kinds.items() if name in formula.columns}
+    return _design(formula, frame_table(X, formula.columns, kinds).to_pandas(), given.values)[0]
 
 
 def response_columns(left: str) -> list[str]:
     """Return the columns that the left side of a formula names, if it only does that."""
-    two = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
-    return list(two.groups()) if two else [left.strip("`")]
+    name = r"\s*(`[^`]+`|[^,`]+?)\s*"
+    two = re.fullmatch(rf"(?:cbind|Surv)\s*\({name},{name}\)", left)
+    return [each.strip("`") for each in (two.groups() if two else [left])]
 
 
 def _response(left: str, frame: Any, columns: list[str]) -> Any:
@@ -412,29 +430,47 @@ def _response(left: str, frame: Any, columns: list[str]) -> Any:
         return frame[name]
     if re.fullmatch(r"[\w.]+", name):
         raise unknown(name, columns)
-    matrix, *_ = _materialized(f"{left} - 1", frame, columns)
-    dense = matrix.toarray() if is_sparse(matrix) else matrix
-    return dense[:, 0] if dense.shape[1] == 1 else dense
+    matrix, *_ = _materialized(FormulaTerms(f"{left} - 1", columns, {}), frame)
+    if matrix.shape[1] != 1:
+        what = f"the response {left!r} has {matrix.shape[1]} columns"
+        raise DataError("", f"{what}: write one column, cbind(successes, failures) or Surv(time, event)")
+    return matrix.toarray()[:, 0] if is_sparse(matrix) else matrix[:, 0]
 
 
-def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list[str], Any]:
+def _needed(parsed: Any, text: str, columns: list[str]) -> list[str]:
+    """Return the columns that terms name, or an error that one is not there."""
+    quoted, bare = re.findall("`([^`]+)`", text), re.sub("`[^`]+`", "``", text)
+    roots = sorted(map(str, parsed.required_variables))  # of `a.b` only a
+    needed = [*quoted, *(name for name in roots if re.search(rf"\b{re.escape(name)}\b", bare))]
+    for name in needed:
+        dotted = [each for each in columns if each.startswith(f"{name}.") and each in bare]
+        if name not in columns and dotted:
+            raise DataError("", f"a formula names a column with a dot in backticks: `{dotted[0]}`")
+        if name not in columns:
+            raise unknown(name, columns)
+    return list(dict.fromkeys(needed))
+
+
+def _materialized(formula: FormulaTerms, frame: Any) -> tuple[Any, list[str], FormulaTerms]:
     """Return the columns that terms stand for, sparse if there are many, their names, and their specification."""
+    terms, needed = formula.terms, formula.columns
     try:
-        from formulaic import Formula, model_matrix
+        from formulaic import Formula, ModelMatrices, model_matrix
         from formulaic.errors import DataMismatchWarning
     except ModuleNotFoundError:
         raise ModuleNotFoundError("formulas need the package formulaic: pip install 'linsep[formula]'") from None
     try:
         parsed = Formula(terms) if isinstance(terms, str) else terms
-        missing = [str(name) for name in parsed.required_variables if str(name) not in columns]
-        if missing:
-            raise unknown(sorted(missing)[0], columns)
-        used = [frame[str(name)] for name in parsed.required_variables]
+        if isinstance(terms, str):
+            needed = _needed(parsed, terms, formula.columns)
+        used = [frame[name] for name in needed]
         words = [each for each in used if hasattr(each, "cat") or np.asarray(each[:1]).dtype.kind not in "biuf"]
         output = "sparse" if sum(each.nunique() for each in words) > WIDE else "numpy"
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)  # a level that the model does not have
             matrix = model_matrix(parsed, frame, output=output, na_action="raise")
+        if isinstance(matrix, ModelMatrices):
+            raise DataError("", "the formula has a second '~', or '|' outside I(...): write 'response ~ terms'")
     except DataError:
         raise
     except Exception as error:  # formulaic has many kinds
@@ -442,11 +478,12 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         shown = repr(terms) if isinstance(terms, str) else "of the model"
         raise DataError("", f"the formula {shown} cannot be evaluated: {text}") from None
     names = [str(name) for name in matrix.model_spec.column_names]
+    made = formula._replace(terms=matrix.model_spec, columns=needed)
     if output == "sparse":
         import scipy.sparse as sp
 
-        return sp.csr_array(matrix.__wrapped__), names, matrix.model_spec
-    return np.ascontiguousarray(np.asarray(matrix)), names, matrix.model_spec
+        return sp.csr_array(matrix.__wrapped__), names, made
+    return np.ascontiguousarray(np.asarray(matrix)), names, made
 
 
 # ---------------------------------------------------------------------------------------------------------------

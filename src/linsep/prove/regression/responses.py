@@ -15,16 +15,33 @@ ORDERED = ("multinomial", "ordinal")  # families whose classes have an order: th
 _FILL = "drop the row or fill in the value"
 
 
-def numbers(y: Any, what: str = "y") -> Array:
-    """Return a response as floats, or an error that names the row."""
+def numbers(y: Any, *names: str) -> Array:
+    """Return a response as floats, or an error that names the row; ``names`` are those of its columns."""
+    names = names or ("y",)
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("", f"{what} must be numbers, got {np.asarray(y).ravel()[:1].tolist()}") from None
+        for place, value in np.ndenumerate(np.asarray(y, dtype=object)):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                what = f"{column_name(names, place)} is {_shown(value)}, which is not a number"
+                raise DataError(f"row {place[0]}", what) from None
+        raise DataError("", f"{names[0]} must be numbers") from None
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
-        raise DataError(f"row {int(bad[0][0])}", f"{what} is {values[tuple(bad[0])]}; {_FILL}")
+        what = f"{column_name(names, tuple(bad[0]))} is {values[tuple(bad[0])]}; {_FILL}"
+        raise DataError(f"row {int(bad[0][0])}", what)
     return values
+
+
+def column_name(names: tuple[str, ...], place: tuple[int, ...]) -> str:
+    """Return what the column of a cell of the response is called."""
+    return names[place[1]] if len(place) > 1 and len(names) > 1 else names[0]
+
+
+def _shown(value: Any) -> str:
+    return repr(value.item() if isinstance(value, np.generic) else value)[:40]
 
 
 def refuse_negative(values: Array, which: Array, what: str) -> None:
@@ -37,35 +54,37 @@ def refuse_negative(values: Array, which: Array, what: str) -> None:
 # Labels
 
 
-def labels(y: Any, order: tuple[Any, ...] | None = None) -> tuple[Array, tuple[Any, ...]]:
+def labels(y: Any, order: tuple[Any, ...] | None = None, name: str = "y") -> tuple[Array, tuple[Any, ...]]:
     """Return the class number of every label, and the labels in the order given, or as they sort."""
     column = np.asarray(y)
     if column.ndim != 1:
-        raise DataError("", f"y must be one column of labels, got shape {column.shape}")
+        raise DataError("", f"{name} must be one column of labels, got shape {column.shape}")
     if column.dtype.kind == "f" and not np.isfinite(column).all():
-        numbers(column)
+        numbers(column, name)
     if column.dtype == object:
         missing = _first_missing(column)
         if missing is not None:
-            raise DataError(f"row {missing}", f"y is {column[missing]!r}; {_FILL}")
+            raise DataError(f"row {missing}", f"{name} is {column[missing]!r}; {_FILL}")
         if len({isinstance(value, bool) for value in column.tolist()}) > 1:
-            raise DataError("", "y has both booleans and other labels: True and 1 are not the same label")
+            raise DataError("", f"{name} has both booleans and other labels: True and 1 are not the same label")
     if order is None:
         try:
             classes, codes = np.unique(column, return_inverse=True)
         except TypeError:
-            raise DataError("", "y has labels of several types, which have no order") from None
+            raise DataError("", f"{name} has labels of several types, which have no order") from None
         return codes.ravel(), tuple(classes.tolist())
     cells, place = column.tolist(), {label_text(label): k for k, label in enumerate(order)}
     known = {each: place.get(label_text(each[1]), -1) for each in {(type(label), label) for label in cells}}
     codes = np.array([known[type(label), label] for label in cells], dtype=np.intp)
     if codes.min(initial=0) < 0:
         row = int(np.argmin(codes))
-        raise DataError(f"row {row}", f"y is {cells[row]!r}, which {{0}} does not name", ("order",))
+        raise DataError(f"row {row}", f"{name} is {cells[row]!r}, which {{0}} does not name", ("order",))
     return codes, order
 
 
-def label_order(y: Any, family: str, order: Any, categories: ColumnCategories | None) -> tuple[Any, ...] | None:
+def label_order(
+    y: Any, family: str, order: Any, categories: ColumnCategories | None, name: str = "y"
+) -> tuple[Any, ...] | None:
     """Return the labels in their order: as asked for, or as the data carry it; None if sorting tells it."""
     if order is not None:
         if family not in ORDERED:
@@ -87,7 +106,9 @@ def label_order(y: Any, family: str, order: Any, categories: ColumnCategories | 
         words = [v for v in y.ravel().tolist() if isinstance(v, str | bytes)] if y.dtype.kind in "OUS" else []
         if categories is not None or words:
             what = f"words such as {words[0]!r}" if words else "unordered categories"
-            text = f"y has {what}, which do not tell their order: give them from the lowest to the highest as {{0}}"
+            text = (
+                f"{name} has {what}, which do not tell their order: give them from the lowest to the highest as {{0}}"
+            )
             raise DataError("", text, ("order",))
     return None
 
@@ -134,21 +155,27 @@ def is_share(y: Array) -> bool:
     return bool(len(values) and values.min() >= 0 and values.max() <= 1)
 
 
-def trials(y: Any, which: Array, order: tuple[Any, ...] | None = None) -> tuple[Array, Array]:
+def trials(
+    y: Any, which: Array, order: tuple[Any, ...] | None = None, names: tuple[str, ...] = ("y",)
+) -> tuple[Array, Array]:
     """Return which rows that count are all successes and which all failures; the others are some of both."""
     table = np.asarray(y)
     if table.ndim == 2 and table.shape[1] == 2:
-        counts = numbers(table)[which]
+        counts = numbers(table, *names)[which]
         refuse_negative(counts.min(axis=1, initial=np.inf), which, "a count of successes or failures")
         return (counts[:, 1] == 0), (counts[:, 0] == 0)
     if table.ndim != 1:
-        raise DataError("", f"y must be one column, or two columns of successes and failures, got shape {table.shape}")
+        raise DataError(
+            "", f"{names[0]} must be one column, or two columns of successes and failures, got shape {table.shape}"
+        )
     if is_share(table[which]):
-        values = numbers(table)[which]
+        values = numbers(table, *names)[which]
         return values == 1, values == 0
-    codes, classes = labels(y, order)
+    codes, classes = labels(y, order, names[0])
     if len(classes) > 2:
-        raise DataError("", f"y has {len(classes)} labels; the family binomial has two", ("family", "multinomial"))
+        raise DataError(
+            "", f"{names[0]} has {len(classes)} labels; the family binomial has two", ("family", "multinomial")
+        )
     if len(classes) < 2:
         return np.ones(len(which), dtype=bool), np.zeros(len(which), dtype=bool)
     return codes[which] == 1, codes[which] == 0
