@@ -79,7 +79,7 @@ class ModelOptions:
     weights: Annotated[str | None, _column("Column with row weights; rows of weight 0 do not count.")] = None
     event: Annotated[
         str | None,
-        _column("With cox: column that is 1 for an event and 0 for a censored time; the response is the time."),
+        _column("With cox: column that is 1 or true for an event, 0 or false if censored; the response is the time."),
     ] = None
     failures: Annotated[
         str | None,
