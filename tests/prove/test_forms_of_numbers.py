@@ -136,16 +136,19 @@ def test_the_form_of_a_table_does_not_matter(seed, tmp_path):
             assert set(answers.values()) == {due}, (name, values, answers)
 
 
+@pytest.mark.parametrize("unit", ["us", "ns"])
 @pytest.mark.parametrize("size", [0, 1 << 16], ids=["read again", "held"])
-def test_moments_are_exact(size, tmp_path, monkeypatch):
+def test_moments_are_exact(size, unit, tmp_path, monkeypatch):
     """A moment between two others divides their distance as its seconds do: three such points lie on one line."""
     monkeypatch.setattr(text, "FEW_CELLS", size)
     r, y = random.Random(1), ["u", "v", "u"]
     for _ in range(12):
         steps = np.cumsum([0, r.randint(1, 10**5), r.randint(1, 10**5)])
-        start = np.datetime64("2024-05-01T10:00:00", "us") + r.randint(0, 10**6) * 10**6
-        for late in (0, 1):  # a microsecond moves the middle off the line
-            moments = start + (steps * 10**6 + np.array([0, late, 0])).astype("timedelta64[us]")
+        second = 10**6 if unit == "us" else 10**9
+        odd = 0 if unit == "us" else 256
+        start = np.datetime64("2024-05-01T10:00:00", unit) + r.randint(0, 10**6) * second + odd
+        for late in (0, 1):  # a microsecond, or a nanosecond, moves the middle off the line
+            moments = start + (steps * second + np.array([0, late, 0])).astype(f"timedelta64[{unit}]")
             frame = pd.DataFrame({"t": moments, "s": steps})
             frame.assign(y=y).to_parquet(tmp_path / "t.parquet")
             frame.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
@@ -162,3 +165,19 @@ def test_moments_are_exact(size, tmp_path, monkeypatch):
                 assert regression.kind == ("complete" if late else "overlap")
                 assert regression.check(plain=True)
                 assert linsep.fewest_errors(source).upper == 1 - late
+
+
+@pytest.mark.parametrize("block", [1 << 12, 1 << 20])
+def test_a_nanosecond_more_is_one_in_every_block(block, tmp_path):
+    """Blocks of a text with and without nanoseconds give the same numbers, also a nanosecond after midnight."""
+    days = np.arange(1000).astype("datetime64[D]")
+    moments = [f"{day} 00:00:00" for day in days[:-1]] + [f"{days[-1]} 00:00:00.000000001"]
+    frame = pd.DataFrame({"t": moments, "s": range(1000), "y": ["a", "b"] * 500})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.assign(t=["1970-01-01 00:00:00.000000000", *moments[1:]]).to_json(
+        tmp_path / "t.jsonl", orient="records", lines=True
+    )
+    for name in ("t.csv", "t.jsonl"):
+        X, _ = text.exact_table(linsep.read(tmp_path / name, block_bytes=block), "decimal")
+        rows = X.rows(list(range(1000))) if hasattr(X, "rows") else X.tolist()
+        assert [row[0] for row in rows] == [*range(999), 999 + Fraction(1, 86400 * 10**9)]

@@ -57,7 +57,7 @@ _SHAPES = {
     **{f"{day} {time}": f"{shape} {clock}" for shape, day in _DAYS for clock, time in _TIMES},
 }
 _ISO = "iso"  # a date and a time with a T, fractions of seconds or a zone
-_ISO_SHAPE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?)?"
+_ISO_SHAPE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?"
 
 
 class NumberFormat(NamedTuple):
@@ -285,10 +285,12 @@ def moments(column: Any, form: str) -> Any:
     if form == _ISO:
         if not _all(pc.match_substring_regex(column, f"^{_ISO_SHAPE}$"), column):
             return None
+        fine = pc.any(pc.match_substring_regex(column, r"\.[0-9]{7}")).as_py()
+        unit = "ns" if fine else "us"  # nanoseconds reach from 1677 to 2262 only
         try:
-            stamps = column.cast(pa.timestamp("us"))
+            stamps = column.cast(pa.timestamp(unit))
         except pa.ArrowInvalid:
-            stamps = column.cast(pa.timestamp("us", "UTC"))  # with zones
+            stamps = column.cast(pa.timestamp(unit, "UTC"))  # with zones
         return stamps
     if form in _SHAPES and not _all(pc.match_substring_regex(column, f"^{_SHAPES[form]}$"), column):
         return None
@@ -331,11 +333,16 @@ def _on_first_day(times: Any) -> Any:
 
 
 def days(stamps: pa.Array) -> pa.Array:
-    """Return dates or durations as days since 1970-01-01, times of day as seconds since midnight."""
+    """Return dates or durations as days since 1970-01-01, times of day as seconds since midnight: nearest doubles."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     whole, unit = ticks(stamps)
+    micro = pc.divide(whole, 1000) if unit == 86400 * 10**9 else None  # doubles would round nanoseconds
+    if micro is not None and pc.all(pc.equal(pc.multiply(micro, 1000), whole), min_count=0).as_py():
+        whole, unit = micro, unit // 1000
+    elif micro is not None:
+        return pa.array([None if count is None else count / unit for count in whole.to_pylist()], pa.float64())
     return pc.divide(pc.cast(whole, pa.float64(), safe=False), float(unit))
 
 

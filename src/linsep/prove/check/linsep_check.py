@@ -209,7 +209,7 @@ def class_numbers(labels: Sequence[Any], classes: Sequence[Any], empty: int = 0)
 MOST_CELLS = 10**8
 GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
 ISO = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
 TOKEN = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")  # a word of a text
 
@@ -251,12 +251,18 @@ def days_or_seconds(text: str, pattern: str) -> Fraction:
     tidy = ISO.fullmatch(text) if iso else not odd
     well(tidy and text.isascii(), f"{text[:40]!r} is not a date of this form")
     filled, form = (text, pattern) if is_date else (f"1 {text}", f"%d {pattern}")
+    digits = re.search(r"\.[0-9]+", text) if iso else None  # datetime knows 6 of them
     try:
-        moment = datetime.fromisoformat(text) if iso else datetime.strptime(filled, form)
+        moment = (
+            datetime.fromisoformat(text.replace(digits[0], "") if digits else text)
+            if iso
+            else datetime.strptime(filled, form)
+        )
     except ValueError:
         raise Malformed(f"{text[:40]!r} is not a date") from None
     start = datetime(1970 if is_date else 1900, 1, 1, tzinfo=moment.tzinfo and UTC)
-    return Fraction((moment - start) // timedelta(microseconds=1), (86400 if is_date else 1) * 10**6)
+    seconds = Fraction((moment - start) // timedelta(microseconds=1), 10**6) + Fraction(digits[0] if digits else 0)
+    return seconds / 86400 if is_date else seconds
 
 
 def nearest(top: int, bottom: int) -> float:

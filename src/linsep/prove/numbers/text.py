@@ -157,7 +157,8 @@ def _parts_of_days(source: Any, X: Any) -> list[str]:
     dates = [(j, n) for j, n in enumerate(source.layout.numbers) if kinds[n].startswith(DATE) and not is_time(kinds[n])]
     columns = ((name, X[:, [j]]) for j, name in dates)
     cells = ((name, column.data if hasattr(column, "indptr") else column) for name, column in columns)
-    return [name for name, some in cells if (some != np.rint(some)).any()]
+    iso = f"{DATE}:iso"  # a nanosecond after midnight, the nearest double is a whole day
+    return [name for name, some in cells if kinds[name] == iso or (some != np.rint(some)).any()]
 
 
 def _number_cells(source: Any, block: Any, name: str) -> list[Any]:
@@ -169,8 +170,15 @@ def _number_cells(source: Any, block: Any, name: str) -> list[Any]:
 def _moments_of(source: Any, name: str, left: Array) -> tuple[Array, int]:
     """Return the moments in a column of some rows as integers, 0 for a missing one, and how many of them are a day."""
     parts = [ticks(_stamps(source, block, name)) for block in source.cells([name])]
-    counts = pa.chunked_array([counts.cast(pa.int64()) for counts, _ in parts]).combine_chunks()
-    return numpy_view(counts.fill_null(0))[left], parts[0][1]
+    finest = max(unit for _, unit in parts)  # of a text, blocks without nanoseconds may be coarser
+    counts = [numpy_view(counts.cast(pa.int64()).fill_null(0)) for counts, _ in parts]
+    alike = all(unit == finest for _, unit in parts)
+    counts = (
+        counts
+        if alike
+        else [part.astype(object) * (finest // unit) for part, (_, unit) in zip(counts, parts, strict=True)]
+    )
+    return np.concatenate(counts)[left], finest
 
 
 def _with_moments(X: Array, moments_of: Mapping[int, tuple[Array, int]]) -> LongDecimals:
@@ -334,8 +342,9 @@ def _integers(source: Any, near: Array, clock: Clock) -> tuple[Array, list[int]]
             if kind == NUMBER:
                 whole = _in_64_bits(_plain(source, block, name), places[j])
             else:
-                counts, scales[j] = ticks(_stamps(source, block, name))
-                whole = None if counts.null_count else numpy_view(counts)
+                counts, unit = ticks(_stamps(source, block, name))
+                whole = None if counts.null_count or (start and unit != scales[j]) else numpy_view(counts)
+                scales[j] = unit
             if whole is None or stop > len(integers):
                 return None
             integers[start:stop, j] = whole
