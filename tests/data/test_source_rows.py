@@ -25,6 +25,7 @@ import scipy.sparse as sp
 
 import linsep
 from linsep import fewest_errors, fit_source, read, separate, separation, verify
+from linsep.data.row_numbers import Dropped
 from linsep.errors import DataNote, ReadError
 from linsep.prove.check import linsep_check
 
@@ -504,3 +505,35 @@ def test_the_animation_names_rows_of_the_file(tmp_path: Path, run: Any, monkeypa
     assert titles == [
         f"mistake {k} of {len(perceptron(table, 3))}, on row {row}" for k, row in enumerate(perceptron(table, 3)[:4], 1)
     ]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("shift", [0, 1], ids=["numbers", "and words"])
+def test_every_missing_cell_is_counted(form: str, shift: int, tmp_path: Path, run: Any) -> None:
+    """Also those beside a missing label; the columns with the most come first, and the same in all commands."""
+    frame = pd.DataFrame(
+        {"a": [1, 2, 3, 4, None, 6], "b": [None, None, 3, 4, 5, 6], "w": ["u"] * 4 + [None, "v"], "y": [*" xxz z"]}
+    ).replace({"y": {" ": None}})
+    if not shift:
+        frame = frame.drop(columns="w")
+    path = tmp_path / f"t.{form}"
+    if form == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path, index=False)
+    words = ", 1 in column 'w'" if shift else ""
+    told = f"drops 3 of 6 rows because of missing cells: 2 in column 'b', 2 in column 'y', 1 in column 'a'{words} "
+    for command in ("separate", "errors", "regression", "report"):
+        out = {"report": ("--out", tmp_path / "r.html"), "regression": ("--target", "y")}.get(command, ())
+        _, shown, err = run(command, path, *DROP, *out)
+        assert told in " ".join((err + shown).split()), command
+    with pytest.warns(DataNote, match="drops 3"):
+        some = {each.name: each.gaps for each in read(path, missing="drop").describe()}
+    assert some == {name: int(frame[name].isna().sum()) for name in frame}
+
+
+def test_a_note_counts_the_columns_that_it_does_not_name() -> None:
+    """One more column, two more columns."""
+    cells = tuple((name, 1) for name in "abcdefg")
+    assert Dropped(rows=9, cells=cells[:6]).words().endswith("'e', 1 more column")
+    assert Dropped(rows=9, cells=cells).words().endswith("'e', 2 more columns")

@@ -47,7 +47,8 @@ class Dropped:
     def words(self) -> str:
         """Return how many rows were dropped, and why."""
         counts = [f"{count:,} in column {name!r}" for name, count in self.cells[:_SHOWN]]
-        counts += [f"{len(self.cells) - _SHOWN} more columns"] if len(self.cells) > _SHOWN else []
+        more = len(self.cells) - _SHOWN
+        counts += [f"{more:,} more column{'s' * (more > 1)}"] if more > 0 else []
         why = f": {', '.join(counts)}" if counts else ""
         return f"{len(self):,} of {self.rows:,} rows because of missing cells{why}"
 

@@ -119,6 +119,17 @@ def raw_rows(table: Any, layout: Layout, missing: str, *, point: str = ".") -> R
     return RawRows(X, coded, bags, hashed_rows(table, layout) if layout.hashed else None, kept, counts)
 
 
+def _gaps(table: Any, layout: Layout) -> Counter[str]:
+    """Return how many cells of rows that are left out are missing, by column."""
+    counts = Counter[str]()
+    for name, _ in layout.columns:
+        column = decoded(_whole(table.column(name)))
+        empty = pc.equal(column, word("").cast(column.type)) if is_string(column.type) else column.is_null()
+        absent = pc.or_kleene(column.is_null(nan_is_null=True), empty)
+        counts[name] = pc.sum(absent).as_py() or 0
+    return counts
+
+
 def bag(texts: list[str | None], place: int) -> Bag:
     """Return the words of a column of texts in lower case; nothing has no words."""
     index: dict[str, int] = {}
@@ -361,7 +372,8 @@ class TableSource(Source):
     def missing_cells(self) -> tuple[tuple[str, int], ...]:
         """Return the columns with cells without a value, and how many; the most first."""
         words = self._layout.words if self.options.missing == "skip" else []  # which may be missing
-        return tuple((name, count) for name, count in self._missing.most_common() if count and name not in words)
+        counts = Counter({name: self._missing[name] for name in self.column_names})  # in their order
+        return tuple((name, count) for name, count in counts.most_common() if count and name not in words)
 
     # -----------------------------------------------------------------------------------------------------------
     # Decisions
@@ -516,7 +528,8 @@ class TableSource(Source):
         except CellError as error:
             error.row = int(np.flatnonzero(labeled)[error.row])
             raise
-        return raw._replace(missing={**raw.missing, str(target): int(np.count_nonzero(~labeled))})
+        missing = Counter(raw.missing) + _gaps(table.filter(arrow_numbers(~labeled)), self._layout)
+        return raw._replace(missing=missing + Counter({str(target): int(np.count_nonzero(~labeled))}))
 
     def _piece(self, raw: RawRows, y: Array | None, labeled: Array | None) -> Piece:
         """Return rows, whose words get features, and the labels that some have; pieces must come in their order."""
@@ -601,8 +614,9 @@ class TableSource(Source):
             columns.append(Column(name, kind_shown(kind), words, ranges.get(name), twin._missing[name], usage))
         for place, column in sorted(twin._left_out.items()):
             columns.insert(place, column)
+        target = str(layout.target)
         if counts:
-            columns.append(Column(str(layout.target), "label", len(counts), None, 0, "the label"))
+            columns.append(Column(target, "label", len(counts), None, twin._missing[target], "the label"))
         return columns
 
 

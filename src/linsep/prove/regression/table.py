@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -147,8 +148,10 @@ class ModelTable:
             marks = {name: mask for name, mask in self.missing.items() if name in words or how == "indicator"}
             return replace(self, missing=marks)
         kept, rows = np.flatnonzero(~absent), len(self)
-        counts = tuple((name, int(mask.sum())) for name, mask in self.missing.items())
-        dropped = Dropped(np.flatnonzero(absent), rows, counts)
+        order = [] if self.source is None else self.source.column_names
+        missing = sorted(self.missing, key=lambda name: order.index(name) if name in order else -1)
+        counts = Counter({name: int(self.missing[name].sum()) for name in missing})
+        dropped = Dropped(np.flatnonzero(absent), rows, tuple(counts.most_common()))
         if len(kept) == 0:
             raise DataError("", f"no row is left: linsep drops {dropped.words()}")
         cells = {name: column[kept] for name, column in self.cells.items()}
