@@ -165,6 +165,26 @@ def test_text_keeps_its_delimiter_its_encoding_and_its_spelling(run: Any) -> Non
     assert left == [each for each in lines if each != line]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-16-le", "utf-8-sig"])
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+def test_text_with_a_mark_is_read_again(encoding: str, ending: str, run: Any) -> None:
+    """What ``errors`` writes of a text that begins with a byte order mark has the same rows, and is read as it was."""
+    text = "größe,y\n" + "".join(f"{i},{'+1' if i in (3, 7, 8) else '-1'}\n" for i in range(9))
+    mark = "\ufeff" if encoding in ("utf-16-be", "utf-16-le") else ""
+    Path("rows.csv").write_bytes((mark + text).encode(encoding))
+    out, relabeled = f"o.csv{ending}", f"r.csv{ending}"
+    code, found, err = run("errors", "rows.csv", "--json", "--out", out, "--relabel", relabeled)
+    assert code == 0, err
+    (wrong,) = json.loads(found)["wrong"]
+    for path, rows in ((out, 8), (relabeled, 9)):
+        code, found, err = run("errors", path, "--json")
+        assert code == 0, err
+        assert (json.loads(found)["rows"], json.loads(found)["upper"]) == (rows, 0)
+    if not ending and encoding != "utf-8-sig":
+        lines = Path(out).read_bytes().decode("utf-16").splitlines()
+        assert lines == [line for number, line in enumerate(text.splitlines(), 1) if number != wrong["line"]]
+
+
 def test_a_text_becomes_a_table_with_names_and_types(run: Any) -> None:
     write(frame_of(["no", "yes"], gaps=True), "rows.csv")
     found = json.loads(

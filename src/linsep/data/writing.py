@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -284,7 +285,7 @@ def _copy_text(path: str, delimiter: str | None, source: Any, changes: Changes) 
     wanted = _labels(changes)
     labels = {i: cells[target] for i, cells in enumerate(_records(source)) if i in wanted} if wanted else {}
     with sink(path) as raw:
-        file = io.TextIOWrapper(raw, encoding=source.options.encoding or "utf-8", newline="", write_through=True)
+        file = codecs.getwriter(source.options.encoding or "utf-8")(raw)  # which begins UTF-16 with its mark
         writer = csv.writer(file, delimiter=delimiter or source.delimiter, lineterminator="\n")
         if names is not None:
             writer.writerow(names)
@@ -295,8 +296,6 @@ def _copy_text(path: str, delimiter: str | None, source: Any, changes: Changes) 
             if new != i:
                 cells[target] = labels[new]
             writer.writerow(cells)
-        file.flush()
-        file.detach()
 
 
 def _records(source: Any) -> Iterator[list[str]]:
