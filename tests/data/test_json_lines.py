@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from data import refusal
+from data import noted, refusal
 from linsep import read, separate, separation
 
 pytestmark = pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
@@ -47,6 +47,21 @@ def test_the_rows_are_those_of_the_same_csv(tmp_path: Path) -> None:
         assert labels.tolist() == y.tolist()
         assert source.names == csv.names
         assert separate(source).kind == separate(csv).kind
+
+
+@pytest.mark.parametrize("late", [{"note": "seen"}, {"note": "seen", "more": "m"}])
+def test_a_key_that_comes_late_is_no_label(late: dict[str, Any]) -> None:
+    """The last key of the first row is the label, as it is without the late ones; a note tells of it."""
+    rows = [{"x": k, "z": k * k % 5, "y": "ab"[k % 2]} for k in range(20)]
+    rows[15] |= late
+    source, notes = noted(lines(rows), format="jsonl")
+    X, y = source.to_arrays()
+    assert y.tolist() == [row["y"] for row in rows]
+    assert X[:, :2].toarray().tolist() == [[row["x"], row["z"]] for row in rows]
+    assert sum("the last key of the first row, 'y'" in note and "target=" in note for note in notes) == 1
+    named, notes = noted(lines(rows), format="jsonl", target="y")
+    assert not any("last key" in note for note in notes)
+    assert named.to_arrays()[1].tolist() == y.tolist()
 
 
 def test_blocks_do_not_show() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,7 +40,21 @@ class JsonSource(TypedSource):
         end = len(data) if len(data) < _HEAD else data.rfind(b"\n") + 1
         if not data.strip():
             raise ReadError(file.name, "is empty")
-        yield ArrowTable(parse_json_lines(file.name, data[:end], 1))
+        table = parse_json_lines(file.name, data[:end], 1)
+        first = next(line for line in data[:end].split(b"\n") if line.strip(b"\xef\xbb\xbf \t\r"))
+        keys = parse_json_lines(file.name, first, 1).column_names
+        self._late = [name for name in table.column_names if name not in set(keys)] if keys else []
+        if self._late:  # the last key of the first row stays the last column
+            table = table.select([*keys[:-1], *self._late, keys[-1]])
+        yield ArrowTable(table)
+
+    def _choose(self, index: Collection[str] = ()) -> tuple[int | None, list[int]]:
+        target, chosen = super()._choose(index)
+        if self._late and target is not None and self.options.target is None:
+            message = f"the label is the last key of the first row, {self.column_names[target]!r}, although rows below"
+            message += f" have more keys, such as {self._late[0]!r} ({{0}} names another)"
+            self.note(self.files[0].name, message, ("target", self._late[-1]))
+        return target, chosen
 
     def cells(self, names: list[str]) -> Iterator[pa.Table]:
         """Yield the cells of some columns, a block at a time."""
