@@ -575,3 +575,14 @@ def test_rows_with_words_are_no_header(names: str, first: tuple[str, ...], tmp_p
         warnings.simplefilter("ignore")
         X, _ = read(tmp_path / "t.csv", target=len(rows[0]) - 1, categorical=[]).to_arrays()
     assert X.shape[0] == len(rows)
+
+
+def test_a_note_tells_of_a_first_row_that_may_be_names() -> None:
+    """Of few rows none says whether the first word is a name or the only label of its kind; a word below decides."""
+    text = "1990,2000,y\n1,2,a\n3,4,b\n5,5,b\n"
+    source, notes = noted(text.encode(), format="csv")
+    assert source.to_arrays()[0].shape[0] == 4
+    assert sum("reads the first row as data" in note and "header=True" in note for note in notes) == 1
+    for told in (True, False):
+        assert not any("first row" in note for note in noted(text.encode(), format="csv", header=told)[1])
+    assert not any("first row" in note for note in noted((text + "5,6,y\n").encode(), format="csv")[1])

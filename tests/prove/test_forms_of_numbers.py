@@ -177,7 +177,9 @@ def test_a_nanosecond_more_is_one_in_every_block(block, tmp_path):
     frame.assign(t=["1970-01-01 00:00:00.000000000", *moments[1:]]).to_json(
         tmp_path / "t.jsonl", orient="records", lines=True
     )
-    for name in ("t.csv", "t.jsonl"):
+    typed = pd.to_datetime([*(f"{moment}.000000000" for moment in moments[:-1]), moments[-1]]).astype("datetime64[ns]")
+    frame.assign(t=typed).to_parquet(tmp_path / "t.parquet", index=False)
+    for name in ("t.csv", "t.jsonl", "t.parquet"):
         X, _ = text.exact_table(linsep.read(tmp_path / name, block_bytes=block), "decimal")
         rows = X.rows(list(range(1000))) if hasattr(X, "rows") else X.tolist()
         assert [row[0] for row in rows] == [*range(999), 999 + Fraction(1, 86400 * 10**9)]

@@ -84,7 +84,8 @@ class DelimitedSource(TableSource):
             lines = "first line, which begins" if count == 1 else f"first {count} lines, which begin"
             self.note(name, f"linsep skips the {lines} with # ({{0}} reads them)", ("skip_rows", 0))
         form = form_of(files[0], options.delimiter, options.header, self.number_format)
-        self.delimiter, self.number_format, self.has_header, self.column_names, body, self._counted = form
+        self.delimiter, self.number_format, self.has_header, self.column_names, body, *first_row = form
+        self._counted, self._doubtful = first_row
         self._evidence: dict[str, list[str]] = {}  # cells by which the kind of a column was decided
         self._decided = options.layout is not None  # whether the kinds of the columns are final
         self._taken = 0  # bytes of text that have been read to decide them
@@ -139,6 +140,9 @@ class DelimitedSource(TableSource):
         if self._counted:
             message = "linsep reads the first row as the names of columns ({0} reads it as data)"
             self.note(self.files[0].name, message, ("header", False))
+        elif self._doubtful:
+            message = "linsep reads the first row as data ({0} reads it as the names of columns)"
+            self.note(self.files[0].name, message, ("header", True))
         self._note_decimal_comma()
         for name, kind in columns:
             self._explain(name, kind)

@@ -49,6 +49,7 @@ class Form(NamedTuple):
     names: list[str]
     body: list[Line]  # the first rows below the header
     counted: bool = False  # whether the header was recognized although numbers are in it
+    doubtful: bool = False  # whether the first row may be a header although it is read as data
 
 
 def form_of(file: File, delimiter: str | None, header: bool | None, number_format: NumberFormat) -> Form:
@@ -69,15 +70,14 @@ def form_of(file: File, delimiter: str | None, header: bool | None, number_forma
     if number_format.decimal is None and ("," in text if delimiter != "," else '"' in text):
         point = decimal_sign(columns_of(rows[1:], range(len(first)), number_format.missing), delimiter)
     number_format = number_format._replace(decimal=point)
-    counted = header is None and (
-        counts_columns(rows, number_format.missing, point) or mixes_names(rows, number_format)
-    )
+    mixed = mixes_names(rows, number_format) if header is None else False
+    counted = header is None and (bool(mixed) or counts_columns(rows, number_format.missing, point))
     named = header if header is not None else counted or is_header(rows, number_format.missing, point)
     names = [cell.strip() for cell in first] if named else [str(j) for j in range(len(first))]
     repeated = [column for column, count in Counter(names).items() if count > 1]
     if repeated:
         raise ReadError(f"{file.name}:1", f"two columns are named {repeated[0]!r}")
-    return Form(delimiter, number_format, named, names, rows[named:], counted)
+    return Form(delimiter, number_format, named, names, rows[named:], counted, mixed is None and not counted)
 
 
 def is_encoding(encoding: str | None) -> bool:
@@ -291,8 +291,8 @@ def counts_columns(rows: list[Line], missing: Sequence[str], point: str) -> bool
     return indexed or (bool(words) and all(first[j] not in set(below[j]) for j in words))
 
 
-def mixes_names(rows: list[Line], number_format: NumberFormat) -> bool:
-    """Say whether the first row names the columns although some of its cells are numbers, such as years.
+def mixes_names(rows: list[Line], number_format: NumberFormat) -> bool | None:
+    """Say whether the first row names the columns although some of its cells are numbers, such as years; None: perhaps.
 
     All its cells differ. A word stands above numbers alone; or no word occurs below in its column, and one stands above
     words most of which repeat, as labels do: a row of data would seldom hold the only one of its kind.
@@ -307,10 +307,11 @@ def mixes_names(rows: list[Line], number_format: NumberFormat) -> bool:
     }
     if any(counts and all(is_number(cell, point) for cell in counts) for counts in below.values()):
         return True
-    return all(first[j] not in counts for j, counts in below.items()) and any(
-        len(counts) > 1 and _LONE * (1 + list(counts.values()).count(1)) <= 1 + counts.total()
-        for counts in below.values()
-    )
+    labels = [counts for counts in below.values() if len(counts) < counts.total()]
+    if not labels or any(first[j] in counts for j, counts in below.items()):
+        return False
+    lone = [_LONE * (1 + list(counts.values()).count(1)) > 1 + counts.total() for counts in labels if len(counts) > 1]
+    return None if all(lone) else True
 
 
 def quoted(cell: str) -> str:

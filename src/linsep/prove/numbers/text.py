@@ -53,6 +53,7 @@ from linsep.prove.numbers.fingerprints import Fingerprint
 _LONG = re.compile(rb"[0-9][0-9.]{15,}(?:[eE][+-]?[0-9]+)?|[0-9.]+[eE]-[0-9]{3,}")
 _TINY = re.compile(rb"[eE]-0*[0-9]{3}|0{200}")
 _PIECE = 1 << 22
+_ALL = slice(None)
 FEW_CELLS = 1 << 16  # that are fractions at once
 _MOST_OBJECTS = 1 << 24  # cells of a table that are Python's numbers, a gigabyte or two
 _WRITTEN = ("string", "large_string", "dictionary<values=string", "dictionary<values=large_string")  # types of Arrow
@@ -157,8 +158,17 @@ def _parts_of_days(source: Any, X: Any) -> list[str]:
     dates = [(j, n) for j, n in enumerate(source.layout.numbers) if kinds[n].startswith(DATE) and not is_time(kinds[n])]
     columns = ((name, X[:, [j]]) for j, name in dates)
     cells = ((name, column.data if hasattr(column, "indptr") else column) for name, column in columns)
-    iso = f"{DATE}:iso"  # a nanosecond after midnight, the nearest double is a whole day
-    return [name for name, some in cells if kinds[name] == iso or (some != np.rint(some)).any()]
+    fine = {name for name, type_ in _typed_columns(source) if "[ns" in str(type_)}
+
+    def near_midnight(name: str) -> bool:  # a nanosecond after midnight, the nearest double is a whole day
+        counts, unit = _moments_of(source, name)
+        return bool((counts % unit != 0).any())
+
+    return [
+        name
+        for name, some in cells
+        if (some != np.rint(some)).any() or ((name in fine or kinds[name] == f"{DATE}:iso") and near_midnight(name))
+    ]
 
 
 def _number_cells(source: Any, block: Any, name: str) -> list[Any]:
@@ -167,8 +177,8 @@ def _number_cells(source: Any, block: Any, name: str) -> list[Any]:
     return [cell if isinstance(cell, float) else Decimal(cell or 0) for cell in cells]
 
 
-def _moments_of(source: Any, name: str, left: Array) -> tuple[Array, int]:
-    """Return the moments in a column of some rows as integers, 0 for a missing one, and how many of them are a day."""
+def _moments_of(source: Any, name: str, left: Array | slice = _ALL) -> tuple[Array, int]:
+    """Return the moments of some rows, or all, as integers, 0 for a missing one, and how many of them are a day."""
     parts = [ticks(_stamps(source, block, name)) for block in source.cells([name])]
     finest = max(unit for _, unit in parts)  # of a text, blocks without nanoseconds may be coarser
     counts = [numpy_view(counts.cast(pa.int64()).fill_null(0)) for counts, _ in parts]
