@@ -40,9 +40,10 @@ READ: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         "0,1,2\n3,4,5\n6,7,8\n9,10,11\n",  # nothing repeats: no labels
         "0,1,1\n1,0,0\n0,0,0\n1,1,1\n",
         "0,1,2\n0,0,2\n1,1,0\n1,0,1\n",  # the number above is a label below
-        "1,2,x\n3,4,y\n5,6,y\n",
+        "1,2,x\n3,4,y\n5,6,x\n",
         "0,y\n1,n\n0,y\n",
     )),
+    ("1,2,x\n3,4,y\n5,6,y\n", {}, {"n": 3, "labels": ["x", "y", "y"], "notes": ["header=True"]}),  # too few to tell
     *(("a,b,y\n1.5,2,no\n3,4,yes\n".replace(",", sign), {}, {"rows": [[1.5, 2], [3, 4]], "labels": ["no", "yes"]})
       for sign in ",;\t| "),
     # the label

@@ -190,7 +190,7 @@ class RegressionInput:
     missing: str
 
     @classmethod
-    def of(cls, data: str, model: ModelOptions, table: TableOptions, clock: Clock) -> RegressionInput:
+    def of(cls, data: str, model: ModelOptions, table: TableOptions, clock: Clock | None = None) -> RegressionInput:
         """Read a file as options say."""
         if (model.formula is None) == (model.target is None):
             raise ValueError("give either --formula or --target; --target y models column y by all others")
@@ -242,7 +242,7 @@ def _modeled(X: Any, y: Any, options: dict[str, Any], model: ModelOptions, table
     return replace(given, notes=(*given.notes, *notes))
 
 
-def _by_formula(probe: Any, model: ModelOptions, table: TableOptions, clock: Clock) -> RegressionInput:
+def _by_formula(probe: Any, model: ModelOptions, table: TableOptions, clock: Clock | None) -> RegressionInput:
     from linsep.data.schema import BOOLEAN
     from linsep.prove.regression.inputs import formula_table, response_columns
 
@@ -266,7 +266,7 @@ def _by_formula(probe: Any, model: ModelOptions, table: TableOptions, clock: Clo
     return RegressionInput(_modeled(model.formula, frame, options, model, frame), frame, parts, left, table.missing)
 
 
-def _by_target(probe: Any, model: ModelOptions, table: TableOptions, clock: Clock) -> RegressionInput:
+def _by_target(probe: Any, model: ModelOptions, table: TableOptions, clock: Clock | None) -> RegressionInput:
     import numpy as np
 
     from linsep.data.schema import BOOLEAN

@@ -342,8 +342,9 @@ class TableConstraints(Constraints):
         self.live = ~(self.equal | self.zero_rows)
         numbers, exponents = algebra.binary(table)
         used = numbers != 0
-        counts = np.maximum(used.sum(axis=0), 1)
-        self.column_exponents = np.rint(np.where(used, exponents, 0).sum(axis=0) / counts).astype(np.int64)
+        counts, largest = np.maximum(used.sum(axis=0), 1), exponents.max(axis=1, initial=0)
+        sizes = np.where(used, exponents - largest[:, None], 0)  # rows may carry any factor
+        self.column_exponents = np.rint(sizes.sum(axis=0) / counts).astype(np.int64)
         self.Z, self.tops = self._scaled(numbers, exponents)
 
     def _scaled(self, numbers: Floats, exponents: Array) -> tuple[Floats, Array]:

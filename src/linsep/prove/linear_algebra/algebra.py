@@ -20,7 +20,7 @@ from linsep.problem import Array, Floats
 from linsep.prove.check.integers import over_power
 
 PRIME = 2**63 - 25
-_FEW = 100  # unknowns that flint solves for in a moment
+_FEW, _SOON = 100, 10**9  # unknowns, and bits for three times the unknowns, that flint solves for in a moment
 _DIGIT, _INVERSE = 6.0, 0.7  # operations of a digit for every cell and right side, and of an inverse for n³
 _MORE = 4  # times as many digits as this share of those at hand are found before they are looked at again
 _ROOM = 16  # bits that fractions are shorter than what chance would show
@@ -98,7 +98,8 @@ class Square:
         n, m = self.n, B.ncols()
         if n == 0 or m == 0:
             return fmpz_mat(n, m), [fmpz(1)] * m
-        if n <= _FEW:
+        bits = max(self.A[0, j].bit_length() for j in range(n))
+        if n <= _FEW and n**3 * bits < _SOON:
             self.clock.check()
             X, bottom = self.A.solve(B).numer_denom()
             return (X, [bottom]) if m == 1 else _shortened(X, bottom)

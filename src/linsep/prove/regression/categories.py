@@ -30,6 +30,7 @@ from linsep.prove.regression.families import constraints_of, differences, intege
 _CELLS = 1 << 27  # of the rows in the other unknowns: a gigabyte of machine numbers
 _LONG_CELLS = 1 << 24  # integers of Python
 _WORD = 1 << 62  # sums below it are machine integers
+_WORTH = 2  # times as many categories as other unknowns: between fewer, pairs are as hard as rows
 _PAIRS = 2  # of every category to begin with: fewer take more rounds, more a larger problem
 _DIMENSIONS = 2000  # a basis of more takes gigabytes
 
@@ -109,7 +110,7 @@ class Categories:
 
 
 def categories_of(system: Constraints) -> Categories | None:
-    """Return the categories of a sparse system; None if no more unknowns are theirs than others."""
+    """Return the categories of a sparse system; None unless most of its unknowns are theirs."""
     data, rows, d = system.data, system.data.rows, system.data.n_features
     if system.basis is not None or data.classes != 2 or not isinstance(rows, Sparse):
         return None
@@ -128,7 +129,7 @@ def categories_of(system: Constraints) -> Categories | None:
             category[members] = len(block)
             block.append(j)
     others = np.setdiff1d(np.arange(d), block)
-    if len(block) <= len(others) or n * (len(others) + 1) > _CELLS:
+    if len(block) <= _WORTH * len(others) or n * (len(others) + 1) > _CELLS:
         return None
     position = np.full(d, -1, dtype=np.intp)
     position[others] = np.arange(len(others))

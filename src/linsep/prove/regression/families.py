@@ -50,6 +50,7 @@ _DENSE = 10_000_000  # cells of a sparse matrix that may be written out
 _BLOCK = 1000  # rows that are Python's integers at a time
 _SAMPLE = 1000  # rows that show whether a matrix has columns of categories
 _ZEROS = 0.75  # share of its cells then
+_ROWS_EACH = 10  # for every column: fewer take no time as they are
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,8 @@ def _by_class(
 
 
 def _has_categories(matrix: Any) -> bool:
-    """Return whether most columns of a dense matrix are 0 and 1, and most cells 0, by some of its rows."""
-    if is_sparse(matrix):
+    """Return whether most columns of a dense matrix are 0 and 1, and most cells 0, by some of its many rows."""
+    if is_sparse(matrix) or len(matrix) < _ROWS_EACH * matrix.shape[1]:
         return False
     some = matrix[:: len(matrix) // _SAMPLE + 1]
     zero = some == 0
