@@ -44,6 +44,7 @@ from linsep.prove.linear_algebra import algebra, exact_solve
 from linsep.prove.linear_algebra.modular import vanishing
 from linsep.prove.numbers.cells import ExactRows
 
+_FEW_ROWS = 14  # that integers solve as fast as floats and a lift do, for which SciPy must be loaded
 _SPARE = 16  # rows beyond the rank that a sample has
 _ELIMINATED = 0.3  # operations of elimination modulo a prime for every row, column, and column again
 
@@ -299,7 +300,7 @@ class Constraints:
     def dependency(self, ids: Array, weights: Floats) -> tuple[Array, list[Fraction]] | None:
         """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
         stored = self.data.rows.data.dtype if self.is_stored else np.dtype(object)
-        if stored.itemsize < 8 or stored.kind == "f":  # floats hold the rows
+        if len(ids) > _FEW_ROWS and (stored.itemsize < 8 or stored.kind == "f"):  # floats hold the rows
             rows = exact_solve.dependency(raw_differences(self.data, ids), weights, self.clock)
             if rows is not None:
                 some = ids[rows.rows]

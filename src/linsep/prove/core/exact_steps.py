@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import fmpz_mat
 
+from linsep.clock import OutOfTime
 from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats
 from linsep.prove.claims import Separator
@@ -46,6 +47,8 @@ def exact_steps(constraints: Constraints, first: Array | None = None, any_contra
     """
     clock, rng = constraints.clock, constraints.rng
     if constraints.unknowns > UNKNOWNS:
+        if clock.deadline < math.inf:  # what is known by then is an answer
+            raise OutOfTime
         size = max(1, constraints.unknowns**2 * _BYTES >> 30)
         raise MemoryError(
             f"double precision cannot decide these data, and an exact search in {constraints.unknowns} unknowns takes "
